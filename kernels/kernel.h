@@ -1,0 +1,218 @@
+/* What a kernel family is to the rest of the program: a const descriptor of data and functions.
+ * Families are listed once, in registry.c; the tuner, the database and the reports know no kernel
+ * by name. docs/adding-a-kernel.md walks through one. */
+#ifndef KKT_KERNELS_KERNEL_H
+#define KKT_KERNELS_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/params.h"
+#include "base/text.h"
+#include "model/arch.h"
+#include "model/footprint.h"
+
+#define KKT_TENSOR_DIMS 4
+#define KKT_TENSORS_MAX 12
+#define KKT_LAUNCHES_MAX 8
+#define KKT_ARGS_MAX 24
+
+typedef enum kkt_tensor_role {
+    KKT_TENSOR_INPUT,
+    KKT_TENSOR_OUTPUT,
+    KKT_TENSOR_WORKSPACE
+} kkt_tensor_role;
+
+/* One tensor of a problem, row-major, last index fastest. `name` is also the .npy file's name. */
+typedef struct kkt_tensor {
+    const char *name;
+    kkt_tensor_role role;
+    kkt_dtype dtype;
+    int rank;
+    int64_t dims[KKT_TENSOR_DIMS];
+    bool optional; /* may be left out of a user's folder (cu_seqlens, h0) */
+} kkt_tensor;
+
+int64_t kkt_tensor_elements(const kkt_tensor *tensor);
+int64_t kkt_tensor_bytes(const kkt_tensor *tensor);
+
+/* A tensor's values on the host. `data` NULL: an optional input that is absent. */
+typedef struct kkt_host_tensor {
+    kkt_tensor tensor;
+    void *data; /* malloc'ed by whoever filled it; freed by kkt_host_tensors_free */
+} kkt_host_tensor;
+
+typedef struct kkt_host_tensors {
+    int count;
+    kkt_host_tensor t[KKT_TENSORS_MAX];
+} kkt_host_tensors;
+
+kkt_host_tensor *kkt_host_tensor_find(kkt_host_tensors *tensors, const char *name); /* or NULL */
+void kkt_host_tensors_free(kkt_host_tensors *tensors);
+
+/* ---- launch plan: everything a backend needs to run a configuration ---- */
+
+typedef enum kkt_arg_kind {
+    KKT_ARG_TENSOR,
+    KKT_ARG_I32,
+    KKT_ARG_I64,
+    KKT_ARG_F32,
+    KKT_ARG_TENSOR_MAP
+} kkt_arg_kind;
+
+/* A 2-D or 3-D tiled tensor map (TMA descriptor), encoded by the backend on the device pointer. */
+typedef struct kkt_tensor_map {
+    int rank;
+    int64_t dims[5];          /* elements, innermost first */
+    int64_t strides_bytes[5]; /* of dims 1.. (index 0 is unused) */
+    int box[5];
+    int swizzle_bytes; /* 0, 32, 64 or 128 */
+} kkt_tensor_map;
+
+typedef struct kkt_arg {
+    kkt_arg_kind kind;
+    int tensor;      /* TENSOR, TENSOR_MAP: index in the tensor list; an absent optional tensor
+                        is passed as a null pointer */
+    int64_t integer; /* I32, I64 */
+    double real;     /* F32 */
+    kkt_tensor_map map;
+} kkt_arg;
+
+typedef struct kkt_launch {
+    const char *entry;                      /* the extern "C" name of the __global__ function */
+    uint32_t grid[3], block[3], cluster[3]; /* cluster 0,0,0: none */
+    int64_t dynamic_smem_bytes;
+    int carveout_percent; /* preferred shared-memory carve-out; -1: the driver's choice */
+    int arg_count;
+    kkt_arg args[KKT_ARGS_MAX];
+} kkt_launch;
+
+typedef struct kkt_plan {
+    int launch_count;
+    kkt_launch launches[KKT_LAUNCHES_MAX];
+} kkt_plan;
+
+/* ---- correctness ---- */
+
+/* How inputs are made; each case is a row of the family's table. */
+typedef struct kkt_input_case {
+    const char *name;    /* "random", "correlated", "duplicates", ... */
+    const char *summary; /* one line */
+    bool timing;         /* the case whose inputs are used for timing (exactly one) */
+} kkt_input_case;
+
+/* A rectangular piece of one output that can be checked on its own: `rows` x `columns` elements
+ * of tensor `tensor` starting at element `offset`, rows `row_stride` elements apart. */
+typedef struct kkt_region {
+    int tensor;
+    int64_t offset, rows, columns, row_stride;
+} kkt_region;
+
+#define KKT_REGIONS_MAX 2
+
+/* Accumulated over regions; relative Frobenius error is sqrt(error_sq / reference_sq). */
+typedef struct kkt_score {
+    double error_sq, reference_sq;
+    double max_abs;     /* largest absolute error */
+    double growth;      /* largest absolute value of the reference result */
+    int64_t inexact;    /* elements that had to be exact (unit diagonal, zeros) and were not */
+    int64_t not_finite; /* elements that are NaN or infinite where the reference is finite */
+    int64_t elements;
+} kkt_score;
+
+typedef struct kkt_kernel kkt_kernel;
+
+/* One write style of a family: its parameters and its device code. */
+typedef struct kkt_variant {
+    kkt_style_id style;
+    kkt_param_table params;
+    const char *source;         /* "kkt_solve/kkt_solve.cu": the file given to NVRTC */
+    const char *const *sources; /* that file and all project headers it includes, NULL-terminated,
+                                   relative to kernels/: what kernel_hash covers */
+    /* Whether a configuration makes sense at all on this problem and architecture. False with
+     * one line in `reason` ("heads_per_block 4 does not divide Hv/Hk = 2"). Constraints only
+     * prune: everything they let pass must run right or be infeasible by the model. */
+    bool (*applicable)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                       char *reason, size_t size);
+    void (*footprint)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                      kkt_footprint *out);
+    /* -D options beyond the parameters' own macros, space for one each in `out` as
+     * "NAME=value\n": what of the problem is compiled in (dk, dtype), shared-memory bytes. */
+    void (*defines)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                    kkt_text *out);
+    void (*plan)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                 kkt_plan *out);
+    /* Relative Frobenius tolerance of this configuration's precision path on an input case. */
+    double (*tolerance)(const kkt_values *problem, const kkt_values *config, int input_case);
+} kkt_variant;
+
+struct kkt_kernel {
+    const char *name;                    /* "kkt_solve" */
+    const char *summary;                 /* one line */
+    kkt_param_table problem;             /* its problem keys with defaults */
+    const char *const *default_problems; /* canonical or partial "k=v,..." texts, NULL-terminated;
+                                            the first is the default problem */
+    const kkt_variant *variants;
+    size_t variant_count;
+    const char *chunk_param; /* "chunk": entries are kept for each of its values; NULL: none */
+
+    /* One line in `reason` where a problem is impossible ("heads_v 6 is no multiple of 4"). */
+    bool (*problem_valid)(const kkt_values *problem, char *reason, size_t size);
+    /* The tensors of a problem; output shapes may depend on the chunk of `config`. */
+    int (*tensors)(const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
+    const kkt_input_case *cases;
+    size_t case_count;
+    /* Small problems on which every candidate is checked: index from 0; false when there are no
+     * more. Derived from the problem at hand (same dtype, dk, head ratio, gate), with tails,
+     * empty sequences and the input case to use. */
+    bool (*check_problem)(const kkt_values *problem, const kkt_values *config, int index,
+                          kkt_values *small, int *input_case);
+    /* Fills the input tensors (allocates their data). The same seed gives the same bytes. */
+    kkt_status (*make_inputs)(const kkt_values *problem, int input_case, uint64_t seed,
+                              kkt_host_tensors *inputs, kkt_error *err);
+    /* Rejects inputs the mathematics excludes (g > 0), naming tensor, element and remedy. */
+    kkt_status (*check_inputs)(const kkt_values *problem, kkt_host_tensors *inputs, kkt_error *err);
+    /* The result falls into parts that depend on the inputs alone and can be computed one by
+     * one (a chunk of a head, a head of a sequence). */
+    int64_t (*part_count)(const kkt_values *problem, const kkt_values *config,
+                          kkt_host_tensors *inputs);
+    /* The regions of a part; returns their number (0: an empty part). */
+    int (*part_regions)(const kkt_values *problem, const kkt_values *config,
+                        kkt_host_tensors *inputs, int64_t part, kkt_region *out);
+    /* The part in double precision: rows x columns values a region, dense, one after the other
+     * in `out` (`size` doubles). */
+    kkt_status (*reference)(const kkt_values *problem, const kkt_values *config,
+                            kkt_host_tensors *inputs, int64_t part, double *out, size_t size,
+                            kkt_error *err);
+    /* Compares a region's values (as doubles, dense) with the reference and adds to the score.
+     * NULL: plain elementwise comparison. */
+    void (*score)(const kkt_values *problem, const kkt_region *region, const double *expected,
+                  const double *actual, kkt_score *score);
+    /* Condition of a user's inputs: growth and an estimate of the condition number of part
+     * `part`; used by `run` to answer `ill_conditioned`. NULL where it does not apply. */
+    void (*condition)(const kkt_values *problem, const kkt_values *config, kkt_host_tensors *inputs,
+                      int64_t part, const double *reference, double *cond_estimate,
+                      double *growth_bound);
+};
+
+/* The list. */
+const kkt_kernel *const *kkt_kernels(size_t *count);
+/* By name; KKT_ERR_INPUT lists what exists. */
+kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error *err);
+const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id style); /* or NULL */
+
+/* A device source by its path relative to kernels/ ("device/fragment.cuh"), embedded at build
+ * time. NULL where there is none. The bytes are NUL-terminated; length excludes the NUL. */
+const char *kkt_device_source(const char *path, size_t *length);
+/* SHA-256 (hex) over the bytes of the variant's `sources`, one after the other in that order. */
+void kkt_variant_hash(const kkt_variant *variant, char out[65]);
+/* All -D options of a configuration: parameters' macros in table order, then `defines`; lines
+ * "NAME=value\n" appended to `out`. */
+void kkt_variant_defines(const kkt_kernel *kernel, const kkt_variant *variant,
+                         const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                         kkt_text *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* A footprint and an architecture in, resources, occupancy, limiter, lower bound and time out.
+ * Formulas: docs/model.md, sections 4 to 7. Pure arithmetic: no allocation, no state. */
+#ifndef KKT_MODEL_PREDICT_H
+#define KKT_MODEL_PREDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/arch.h"
+#include "model/footprint.h"
+#include "model/occupancy.h"
+
+typedef enum kkt_infeasible {
+    KKT_FEASIBLE,
+    KKT_TOO_MUCH_SMEM,     /* above the opt-in limit of a block */
+    KKT_TOO_MANY_THREADS,  /* above 1024 */
+    KKT_TOO_MANY_REGISTERS /* declared registers x threads above the SM's file */
+} kkt_infeasible;
+
+typedef struct kkt_prediction {
+    double table_registers; /* per thread, the register tables alone (not rounded) */
+    int registers;          /* per thread at launch; at most 255 */
+    bool spills;            /* the demand is above 255 */
+    int64_t smem_bytes;     /* static + dynamic, the driver's reserve not included */
+    int64_t dynamic_smem_bytes;
+    double hbm_bytes;           /* read + written */
+    double hbm_bytes_per_token; /* all heads */
+    kkt_occupancy occupancy;
+    kkt_infeasible infeasible;
+    kkt_limiter limiter;   /* what takes the time; for an infeasible one what stops it */
+    double chain_steps;    /* dependent steps of one chunk */
+    double lower_bound_us; /* never above a measured time */
+    double predicted_us;
+    bool calibrated; /* false: constants of the architecture table */
+} kkt_prediction;
+
+/* Constants of the time model. Where a device was not calibrated: kkt_time_defaults. */
+typedef struct kkt_time_constants {
+    double hbm_efficiency; /* share of the theoretical peak that a copy reaches */
+    double l2_gbps;
+    double smem_efficiency, tensor_efficiency, fp32_efficiency, issue_efficiency;
+    double launch_us; /* an empty launch */
+    double load_latency_cycles;
+    double step_cycles[KKT_STEP_KIND_COUNT]; /* latency of one dependent step */
+    double fma_cycles;                       /* of each element of a step's chain */
+    bool calibrated;
+} kkt_time_constants;
+
+void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_constants *out);
+
+/* `constants` NULL: the defaults. */
+void kkt_predict(const kkt_footprint *footprint, const kkt_arch *arch, const kkt_device *device,
+                 const kkt_time_constants *constants, kkt_prediction *out);
+
+/* One sentence with the numbers: why it cannot launch, or what limits it and by how much. */
+void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
+                           const kkt_device *device, const kkt_prediction *prediction, char *out,
+                           size_t size);
+
+#endif

@@ -1,0 +1,60 @@
+/* One run: for each kernel and problem predict, compile, check, time, store; resumable, because
+ * every step first looks for its result in the database. The main job and `tune` call it. */
+#ifndef KKT_TUNER_SESSION_H
+#define KKT_TUNER_SESSION_H
+
+#include "db/store.h"
+#include "tuner/compile/pool.h"
+#include "tuner/engine/search.h"
+#include "tuner/measure/backend.h"
+
+typedef enum kkt_tier {
+    KKT_TIER_PREDICTED,
+    KKT_TIER_COMPILED,
+    KKT_TIER_REPLAYED,
+    KKT_TIER_MEASURED
+} kkt_tier;
+const char *kkt_tier_name(kkt_tier tier);
+
+typedef struct kkt_session_options {
+    const kkt_arch *arch;
+    const kkt_device *device;
+    const kkt_kernel *kernel; /* NULL: all */
+    const char *problem;      /* NULL: the kernel's default problems */
+    const char *fixed;        /* "chunk=64": parameters held; NULL: none */
+    const kkt_search_type *search;
+    uint64_t seed;
+    int64_t budget_evals;  /* whole run, reused results included; 0: 64 a kernel and
+                              problem */
+    double budget_seconds; /* 0: none; without a GPU the compile phase ends after 60 s */
+    bool exhaustive;
+    const char *reference_folder; /* recordings; NULL: none */
+    kkt_policy policy;
+    /* One line of progress: "compile 12 of 64"; NULL: silent. */
+    void (*progress)(void *context, const char *phase, int64_t done, int64_t total,
+                     const char *detail);
+    void *progress_context;
+} kkt_session_options;
+
+typedef struct kkt_session_counts {
+    int64_t enumerated, rejected, compiled, build_failed, verified, wrong_result, racy,
+        launch_failed, timed_out, crashed, noisy, measured, replayed, reused;
+} kkt_session_counts;
+
+typedef struct kkt_session_summary {
+    kkt_tier tier;
+    kkt_session_counts counts;
+    double seconds;
+    bool interrupted; /* by a signal: what was done is committed */
+} kkt_session_summary;
+
+/* `backend` NULL: no GPU; recordings, predictions and compilation. `pool` may be unavailable. */
+kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_compile_pool *pool,
+                           const kkt_backend_type *backend_type, kkt_backend *backend,
+                           kkt_session_summary *out, kkt_error *err);
+/* Asks a running session to end after the candidate in flight; safe in a signal handler. */
+void kkt_session_interrupt(void);
+/* Compares rows with the sources, options and compiler of this program: see db/store.h. */
+const kkt_freshness *kkt_session_freshness(const char *compiler_version);
+
+#endif

@@ -1,0 +1,32 @@
+/* The space of a variant on a problem: lazy enumeration, constraints and predictions. Nothing is
+ * expanded that a constraint of fewer parameters already rejects. */
+#ifndef KKT_TUNER_SPACE_H
+#define KKT_TUNER_SPACE_H
+
+#include "kernels/kernel.h"
+#include "model/predict.h"
+
+typedef struct kkt_space kkt_space;
+
+typedef struct kkt_point {
+    kkt_values config;
+    kkt_prediction prediction;
+} kkt_point;
+
+/* Parameters named in `fixed` ("chunk=64,inverse=row"; NULL: none) keep their value. */
+kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
+                          const kkt_values *problem, const kkt_arch *arch, const kkt_device *device,
+                          const char *fixed, kkt_space **out, kkt_error *err);
+void kkt_space_close(kkt_space *space);
+
+/* Every applicable and feasible point once; false at the end. `rejected`, where not NULL, is
+ * called for each complete configuration that is turned down, with the reason. */
+typedef void (*kkt_space_rejected)(void *context, const kkt_values *config, const char *reason);
+bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out);
+void kkt_space_rewind(kkt_space *space);
+/* The point of one configuration; false with the reason where it is turned down. */
+bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
+                     size_t size);
+int64_t kkt_space_raw_size(const kkt_space *space); /* the product of all value counts */
+
+#endif

@@ -1,0 +1,94 @@
+/* Where candidates are checked and timed. Backends are const descriptors: cuda, fake (times from
+ * the model plus seeded noise and injected faults). Replay needs none: recorded rows are in the
+ * database. Everything above this header is tested without a GPU. */
+#ifndef KKT_TUNER_BACKEND_H
+#define KKT_TUNER_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "db/record.h"
+#include "kernels/kernel.h"
+#include "model/predict.h"
+
+typedef struct kkt_backend kkt_backend;
+
+/* How candidates are checked and timed; stored with each run as canonical text. */
+typedef struct kkt_policy {
+    int warmup_launches; /* at least; warming ends when two medians agree within 2 % */
+    int min_samples, max_samples;
+    double interval_share;    /* stop when the median's interval is below this share: 0.01 */
+    double sample_seconds;    /* or when this time is spent */
+    double candidate_seconds; /* limit of one candidate, check included: 10 */
+    int64_t flush_bytes;      /* read before each timed launch; 512 MiB */
+    uint64_t seed;            /* of inputs */
+    int large_parts;          /* parts of the full problem checked against the reference */
+} kkt_policy;
+void kkt_policy_defaults(kkt_policy *out);
+void kkt_policy_format(const kkt_policy *policy, kkt_text *out);
+
+typedef struct kkt_backend_info {
+    char gpu[128]; /* "NVIDIA H200"; "" for fake */
+    char driver[64];
+    int major, minor; /* compute capability */
+    int index;
+    char note[200]; /* one line worth telling, or "" */
+} kkt_backend_info;
+
+typedef struct kkt_backend_options {
+    int gpu;             /* -1: CUDA's first visible */
+    const char *fake;    /* "seed=N,fault=KIND" or NULL */
+    const char *program; /* what to re-execute as worker; NULL: /proc/self/exe */
+} kkt_backend_options;
+
+/* One candidate to check and time. Pointers are borrowed for the call. */
+typedef struct kkt_measure_request {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    const kkt_arch *arch;
+    const kkt_device *device;
+    const kkt_values *problem;
+    const kkt_values *config;
+    const void *cubin;
+    size_t cubin_size;
+    const kkt_prediction *prediction;
+    const kkt_policy *policy;
+} kkt_measure_request;
+
+/* The answer: `run` has outcome, reason, times, error figures and the GPU's state filled;
+ * samples are malloc'ed. */
+typedef struct kkt_measure_result {
+    kkt_run_record run; /* strings point into `strings` */
+    float *samples;
+    char reason[320], throttle[96], date[32], policy[256];
+} kkt_measure_result;
+void kkt_measure_result_free(kkt_measure_result *result);
+
+typedef struct kkt_backend_type {
+    const char *name;
+    /* KKT_ERR_ENVIRONMENT where it cannot be had (no driver, no GPU): the message says why. */
+    kkt_status (*open)(const kkt_backend_options *options, kkt_backend **out, kkt_error *err);
+    void (*close)(kkt_backend *backend);
+    const kkt_backend_info *(*info)(const kkt_backend *backend);
+    /* A bad candidate is a result, not an error; errors are what ends a run (GPU lost). */
+    kkt_status (*measure)(kkt_backend *backend, const kkt_measure_request *request,
+                          kkt_measure_result *out, kkt_error *err);
+    /* Runs a plan once on the caller's tensors (outputs are allocated and filled). NULL where
+     * the backend cannot. */
+    kkt_status (*run)(kkt_backend *backend, const kkt_measure_request *request,
+                      kkt_host_tensors *tensors, kkt_error *err);
+    /* Re-times candidates interleaved in random order; results in the order of the requests.
+     * NULL where the backend cannot. */
+    kkt_status (*retime)(kkt_backend *backend, const kkt_measure_request *requests, size_t count,
+                         kkt_measure_result *out, kkt_error *err);
+} kkt_backend_type;
+
+const kkt_backend_type *const *kkt_backends(size_t *count);
+const kkt_backend_type *kkt_backend_find(const char *name); /* or NULL */
+
+/* The GPU worker's main loop (this program re-executed with --worker cuda). */
+int kkt_cuda_worker_main(void);
+
+#endif

@@ -1,0 +1,16 @@
+/* Order statistics of samples. */
+#ifndef KKT_TUNER_STATISTICS_H
+#define KKT_TUNER_STATISTICS_H
+
+#include <stddef.h>
+
+typedef struct kkt_median {
+    double median, low, high; /* distribution-free 95 % interval of the median from order
+                                 statistics (binomial); low = high = median below 6 samples */
+} kkt_median;
+
+void kkt_median_of(const float *samples, size_t count, kkt_median *out);
+/* True where two intervals overlap. */
+int kkt_median_tie(const kkt_median *a, const kkt_median *b);
+
+#endif
