@@ -1,0 +1,76 @@
+#include "kernels/kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sha256.h"
+#include "kernels/embedded.h"
+
+int64_t kkt_tensor_elements(const kkt_tensor *tensor) {
+    int64_t elements = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        elements *= tensor->dims[i];
+    return elements;
+}
+
+int64_t kkt_tensor_bytes(const kkt_tensor *tensor) {
+    return kkt_tensor_elements(tensor) * (int64_t)kkt_dtype_bytes(tensor->dtype);
+}
+
+kkt_host_tensor *kkt_host_tensor_find(kkt_host_tensors *tensors, const char *name) {
+    for (int i = 0; i < tensors->count; i++)
+        if (strcmp(tensors->t[i].tensor.name, name) == 0)
+            return &tensors->t[i];
+    return NULL;
+}
+
+void kkt_host_tensors_free(kkt_host_tensors *tensors) {
+    for (int i = 0; i < tensors->count; i++)
+        free(tensors->t[i].data);
+    memset(tensors, 0, sizeof *tensors);
+}
+
+const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id style) {
+    for (size_t i = 0; i < kernel->variant_count; i++)
+        if (kernel->variants[i].style == style)
+            return &kernel->variants[i];
+    return NULL;
+}
+
+const char *kkt_device_source(const char *path, size_t *length) {
+    for (const kkt_embedded_file *file = kkt_embedded_files; file->path; file++) {
+        if (strcmp(file->path, path) == 0) {
+            if (length)
+                *length = file->length;
+            return (const char *)file->bytes;
+        }
+    }
+    return NULL;
+}
+
+void kkt_variant_hash(const kkt_variant *variant, char out[65]) {
+    kkt_sha256 *hash = kkt_sha256_open();
+    for (const char *const *path = variant->sources; path && *path; path++) {
+        size_t length = 0;
+        const char *bytes = kkt_device_source(*path, &length);
+        if (bytes)
+            kkt_sha256_add(hash, bytes, length);
+    }
+    kkt_sha256_close(hash, out);
+}
+
+static void add_macros(const kkt_param_table *table, const kkt_values *values, kkt_text *out) {
+    for (size_t i = 0; i < table->count; i++)
+        if (table->params[i].macro)
+            kkt_text_printf(out, "%s=%" PRId64 "\n", table->params[i].macro, values->v[i]);
+}
+
+void kkt_variant_defines(const kkt_kernel *kernel, const kkt_variant *variant,
+                         const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                         kkt_text *out) {
+    add_macros(&variant->params, config, out);
+    add_macros(&kernel->problem, problem, out);
+    if (variant->defines)
+        variant->defines(problem, config, arch, out);
+}
