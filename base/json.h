@@ -39,7 +39,7 @@ const kkt_json *kkt_json_next(const kkt_json *value);
 const char *kkt_json_key(const kkt_json *member);
 const char *kkt_json_string(const kkt_json *object, const char *key);
 bool kkt_json_int(const kkt_json *object, const char *key,
-                  int64_t *out); /* integral, |x| <= 2^53 */
+                  int64_t *out); /* integral, |x| < 2^53 (a built value: any) */
 bool kkt_json_real(const kkt_json *object, const char *key, double *out);
 bool kkt_json_bool(const kkt_json *object, const char *key, bool *out);
 const char *kkt_json_as_string(const kkt_json *value);

@@ -1,0 +1,153 @@
+#include "base/params.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void kkt_params_defaults(const kkt_param_table *table, kkt_values *out) {
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < table->count; i++)
+        out->v[i] = table->params[i].fallback;
+}
+
+int kkt_params_find(const kkt_param_table *table, const char *name) {
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcmp(table->params[i].name, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+int64_t kkt_params_get(const kkt_param_table *table, const kkt_values *values, const char *name) {
+    int index = kkt_params_find(table, name);
+    if (index < 0)
+        abort();
+    return values->v[index];
+}
+
+const char *kkt_param_value_text(const kkt_param *param, int64_t value, char buffer[24]) {
+    for (size_t i = 0; param->names && i < param->count; i++) {
+        if (param->values[i] == value)
+            return param->names[i];
+    }
+    snprintf(buffer, 24, "%" PRId64, value);
+    return buffer;
+}
+
+static bool parse_value(const kkt_param *param, const char *text, int64_t *out) {
+    if (param->names) {
+        for (size_t i = 0; i < param->count; i++) {
+            if (strcmp(param->names[i], text) == 0) {
+                *out = param->values[i];
+                return true;
+            }
+        }
+        return false;
+    }
+    int64_t value = 0;
+    if (!kkt_parse_i64(text, INT64_MIN, INT64_MAX, &value))
+        return false;
+    bool listed = param->count == 0 && value >= param->low && value <= param->high;
+    for (size_t i = 0; i < param->count; i++)
+        listed = listed || param->values[i] == value;
+    if (listed)
+        *out = value;
+    return listed;
+}
+
+static void add_allowed(const kkt_param *param, kkt_text *out) {
+    char buffer[24];
+    if (param->count == 0) {
+        kkt_text_printf(out, "an integer from %" PRId64 " to %" PRId64, param->low, param->high);
+        return;
+    }
+    for (size_t i = 0; i < param->count; i++)
+        kkt_text_printf(out, "%s%s", i ? ", " : "",
+                        kkt_param_value_text(param, param->values[i], buffer));
+}
+
+static kkt_status fail_key(const kkt_param_table *table, const char *key, kkt_error *err) {
+    kkt_text list = {0};
+    for (size_t i = 0; i < table->count; i++)
+        kkt_text_printf(&list, "%s%s", i ? ", " : "", table->params[i].name);
+    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "unknown %s '%.60s'; known: %s",
+                                 table->what, key, kkt_text_get(&list));
+    kkt_text_free(&list);
+    return status;
+}
+
+static kkt_status fail_value(const kkt_param_table *table, const kkt_param *param,
+                             const char *value, kkt_error *err) {
+    kkt_text list = {0};
+    add_allowed(param, &list);
+    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s '%s' cannot be '%.60s'; allowed: %s",
+                                 table->what, param->name, value, kkt_text_get(&list));
+    kkt_text_free(&list);
+    return status;
+}
+
+/* One "k=v", which is cut in two in place. */
+static kkt_status parse_pair(const kkt_param_table *table, char *pair, kkt_values *values,
+                             uint64_t *seen, kkt_error *err) {
+    char *equals = strchr(pair, '=');
+    if (!equals)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s '%.60s' has no value; write name=value,...",
+                        table->what, pair);
+    *equals = '\0';
+    int index = kkt_params_find(table, pair);
+    if (index < 0)
+        return fail_key(table, pair, err);
+    uint64_t bit = (uint64_t)1 << index;
+    if (*seen & bit)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s '%s' is given twice; give it once", table->what,
+                        pair);
+    *seen |= bit;
+    const kkt_param *param = &table->params[index];
+    if (!parse_value(param, equals + 1, &values->v[index]))
+        return fail_value(table, param, equals + 1, err);
+    return KKT_OK;
+}
+
+kkt_status kkt_params_parse(const kkt_param_table *table, const char *text, kkt_values *values,
+                            uint64_t *given, kkt_error *err) {
+    kkt_values parsed = *values;
+    uint64_t seen = 0;
+    kkt_status status = KKT_OK;
+    char *copy = kkt_memory_strdup(text);
+    for (char *pair = *copy ? copy : NULL; pair && status == KKT_OK;) {
+        char *comma = strchr(pair, ',');
+        if (comma)
+            *comma = '\0';
+        status = parse_pair(table, pair, &parsed, &seen, err);
+        pair = comma ? comma + 1 : NULL;
+    }
+    free(copy);
+    if (status != KKT_OK)
+        return status;
+    *values = parsed;
+    if (given)
+        *given = seen;
+    return KKT_OK;
+}
+
+void kkt_params_format(const kkt_param_table *table, const kkt_values *values, kkt_text *out) {
+    size_t order[KKT_PARAMS_MAX];
+    for (size_t i = 0; i < table->count; i++) {
+        size_t at = i;
+        for (; at > 0 && strcmp(table->params[order[at - 1]].name, table->params[i].name) > 0; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        const kkt_param *param = &table->params[order[i]];
+        char buffer[24];
+        kkt_text_printf(out, "%s%s=%s", i ? "," : "", param->name,
+                        kkt_param_value_text(param, values->v[order[i]], buffer));
+    }
+}
+
+bool kkt_values_equal(const kkt_param_table *table, const kkt_values *a, const kkt_values *b) {
+    return memcmp(a->v, b->v, table->count * sizeof a->v[0]) == 0;
+}
