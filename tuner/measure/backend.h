@@ -68,6 +68,7 @@ void kkt_measure_result_free(kkt_measure_result *result);
 
 typedef struct kkt_backend_type {
     const char *name;
+    bool needs_cubin; /* false: `cubin` of a request may be NULL (fake) */
     /* KKT_ERR_ENVIRONMENT where it cannot be had (no driver, no GPU): the message says why. */
     kkt_status (*open)(const kkt_backend_options *options, kkt_backend **out, kkt_error *err);
     void (*close)(kkt_backend *backend);
