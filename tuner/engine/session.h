@@ -54,7 +54,4 @@ kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_c
                            kkt_session_summary *out, kkt_error *err);
 /* Asks a running session to end after the candidate in flight; safe in a signal handler. */
 void kkt_session_interrupt(void);
-/* Compares rows with the sources, options and compiler of this program: see db/store.h. */
-const kkt_freshness *kkt_session_freshness(const char *compiler_version);
-
 #endif

@@ -1,5 +1,6 @@
-/* The space of a variant on a problem: lazy enumeration, constraints and predictions. Nothing is
- * expanded that a constraint of fewer parameters already rejects. */
+/* The space of a variant on a problem: lazy enumeration, constraints and predictions. A point is
+ * named by its ordinal, the mixed-radix number of its value indices, so that a strategy can keep
+ * a million of them in a few megabytes. */
 #ifndef KKT_TUNER_SPACE_H
 #define KKT_TUNER_SPACE_H
 
@@ -9,6 +10,7 @@
 typedef struct kkt_space kkt_space;
 
 typedef struct kkt_point {
+    int64_t ordinal;
     kkt_values config;
     kkt_prediction prediction;
 } kkt_point;
@@ -27,6 +29,9 @@ void kkt_space_rewind(kkt_space *space);
 /* The point of one configuration; false with the reason where it is turned down. */
 bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
                      size_t size);
+void kkt_space_decode(const kkt_space *space, int64_t ordinal, kkt_values *config);
+const kkt_kernel *kkt_space_kernel(const kkt_space *space);
+const kkt_variant *kkt_space_variant(const kkt_space *space);
 int64_t kkt_space_raw_size(const kkt_space *space); /* the product of all value counts */
 
 #endif

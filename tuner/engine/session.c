@@ -1,0 +1,238 @@
+#include "tuner/engine/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "db/recording.h"
+#include "tuner/engine/freshness.h"
+#include "tuner/engine/session_internal.h"
+
+enum { EVALS_PER_TASK = 64 };
+
+/* The one piece of state that a signal handler can reach. */
+static volatile sig_atomic_t interrupted;
+
+void kkt_session_interrupt(void) {
+    interrupted = 1;
+}
+
+bool session_interrupted(void) {
+    return interrupted != 0;
+}
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double session_seconds(const session *s) {
+    return now_seconds() - s->start_s;
+}
+
+bool session_time_left(const session *s) {
+    return s->options->budget_seconds <= 0 || session_seconds(s) < s->options->budget_seconds;
+}
+
+void session_progress(const session *s, const char *phase, int64_t done, int64_t total,
+                      const char *detail) {
+    if (s->options->progress) {
+        s->options->progress(s->options->progress_context, phase, done, total, detail);
+    }
+}
+
+const char *kkt_tier_name(kkt_tier tier) {
+    static const char *const names[] = {
+        [KKT_TIER_PREDICTED] = "predicted",
+        [KKT_TIER_COMPILED] = "compiled",
+        [KKT_TIER_REPLAYED] = "replayed",
+        [KKT_TIER_MEASURED] = "measured",
+    };
+    return names[tier];
+}
+
+/* ---- tasks ---- */
+
+static kkt_status add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                           const char *problem, kkt_error *err) {
+    task *t = &s->tasks[s->task_count];
+    char reason[240];
+    t->kernel = kernel;
+    t->variant = variant;
+    kkt_params_defaults(&kernel->problem, &t->problem);
+    kkt_status status = kkt_params_parse(&kernel->problem, problem, &t->problem, NULL, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (!kernel->problem_valid(&t->problem, reason, sizeof reason)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", kernel->name, reason);
+    }
+    kkt_text text = {0};
+    kkt_params_format(&kernel->problem, &t->problem, &text);
+    t->problem_text = kkt_arena_strdup(s->arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    status = kkt_space_open(kernel, variant, &t->problem, s->options->arch, s->options->device,
+                            s->options->fixed, &t->space, err);
+    s->task_count += status == KKT_OK;
+    return status;
+}
+
+static size_t count_problems(const kkt_kernel *kernel) {
+    size_t count = 0;
+    while (kernel->default_problems[count]) {
+        count++;
+    }
+    return count;
+}
+
+static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    for (size_t v = 0; v < kernel->variant_count && status == KKT_OK; v++) {
+        if (!kernel->variants[v].source) {
+            continue; /* known to the model alone: there is nothing to compile yet */
+        }
+        if (s->options->problem) {
+            status = add_task(s, kernel, &kernel->variants[v], s->options->problem, err);
+        }
+        for (size_t p = 0; !s->options->problem && kernel->default_problems[p] && status == KKT_OK;
+             p++) {
+            status = add_task(s, kernel, &kernel->variants[v], kernel->default_problems[p], err);
+        }
+    }
+    return status;
+}
+
+static kkt_status make_tasks(session *s, kkt_error *err) {
+    size_t count;
+    size_t most = 0;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count; k++) {
+        most += kernels[k]->variant_count * (count_problems(kernels[k]) + 1);
+    }
+    s->tasks = kkt_arena_array(s->arena, most, sizeof *s->tasks);
+    kkt_status status = KKT_OK;
+    for (size_t k = 0; k < count && status == KKT_OK; k++) {
+        if (!s->options->kernel || s->options->kernel == kernels[k]) {
+            status = add_kernel(s, kernels[k], err);
+        }
+    }
+    return status;
+}
+
+/* ---- phases ---- */
+
+static kkt_status predict_all(session *s, kkt_error *err) {
+    kkt_status status = kkt_db_begin(s->db, err);
+    for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
+        status = session_store_rejects(s, &s->tasks[i], err);
+        session_progress(s, "predict", (int64_t)i + 1, (int64_t)s->task_count,
+                         s->tasks[i].problem_text);
+    }
+    if (status != KKT_OK) {
+        kkt_db_rollback(s->db);
+        return status;
+    }
+    return kkt_db_commit(s->db, err);
+}
+
+static kkt_status measure_all(session *s, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    bool given = s->options->budget_evals > 0;
+    for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
+        int64_t share = EVALS_PER_TASK;
+        if (s->options->exhaustive) {
+            share = kkt_space_raw_size(s->tasks[i].space);
+        }
+        if (given) {
+            int64_t left = (int64_t)(s->task_count - i);
+            share = (s->evals_left + left - 1) / left;
+        }
+        status = session_measure_task(s, &s->tasks[i], share, err);
+    }
+    return status;
+}
+
+typedef struct tally {
+    int64_t measured, replayed, compiled;
+} tally;
+
+static kkt_status visit_tally(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    tally *t = context;
+    bool run = result->has_run && result->outcome == KKT_OUTCOME_OK;
+    t->measured += run && result->run.provenance == KKT_MEASURED;
+    t->replayed += run && result->run.provenance == KKT_REPLAYED;
+    t->compiled += result->has_build && result->build.outcome == KKT_OUTCOME_COMPILED;
+    return KKT_OK;
+}
+
+static kkt_status summarize(session *s, kkt_error *err) {
+    tally t = {0};
+    kkt_result_filter filter = {
+        .kernel = s->options->kernel ? s->options->kernel->name : NULL,
+        .arch = s->options->arch->name,
+        .device = s->options->device->name,
+    };
+    kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_tally, &t, err);
+    s->out->counts.replayed = t.replayed;
+    s->out->tier = t.measured > 0   ? KKT_TIER_MEASURED
+                   : t.replayed > 0 ? KKT_TIER_REPLAYED
+                   : t.compiled > 0 ? KKT_TIER_COMPILED
+                                    : KKT_TIER_PREDICTED;
+    s->out->interrupted = session_interrupted();
+    s->out->seconds = session_seconds(s);
+    return status;
+}
+
+static kkt_status run_phases(session *s, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    if (s->options->reference_folder) {
+        int64_t rows = 0;
+        status = kkt_recording_import_folder(s->db, s->options->reference_folder,
+                                             s->options->arch->name, &rows, err);
+        if (status == KKT_OK && rows > 0) {
+            session_progress(s, "replay", rows, rows, "recorded rows");
+        }
+    }
+    if (status == KKT_OK) {
+        status = make_tasks(s, err);
+    }
+    if (status == KKT_OK) {
+        status = predict_all(s, err);
+    }
+    if (status == KKT_OK) {
+        status = s->backend ? measure_all(s, err) : session_compile_all(s, err);
+    }
+    if (status == KKT_OK) {
+        status = kkt_db_mark_stale(s->db, s->freshness, err);
+    }
+    return status == KKT_OK ? summarize(s, err) : status;
+}
+
+kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_compile_pool *pool,
+                           const kkt_backend_type *backend_type, kkt_backend *backend,
+                           kkt_session_summary *out, kkt_error *err) {
+    memset(out, 0, sizeof *out);
+    session s = {
+        .options = options,
+        .db = db,
+        .pool = pool,
+        .backend_type = backend_type,
+        .backend = backend,
+        .arena = kkt_arena_open(),
+        .out = out,
+        .start_s = now_seconds(),
+        .evals_left = options->budget_evals > 0 ? options->budget_evals : INT64_MAX,
+    };
+    bool compiles = pool && !kkt_compile_pool_unavailable(pool);
+    s.freshness = kkt_freshness_make(s.arena, compiles ? kkt_compile_pool_version(pool) : NULL);
+    kkt_status status = run_phases(&s, err);
+    for (size_t i = 0; i < s.task_count; i++) {
+        kkt_space_close(s.tasks[i].space);
+    }
+    kkt_arena_close(s.arena);
+    return status;
+}

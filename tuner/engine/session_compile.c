@@ -1,0 +1,277 @@
+/* Compiling: handing jobs to the pool, and the compile phase of a run without a GPU. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/engine/session_internal.h"
+
+static const double COMPILE_SECONDS = 60.0; /* of a run without a GPU, unless a budget says else */
+enum { EVALS_PER_TASK = 64, WINNERS_MAX = 512 };
+
+kkt_status session_submit(session *s, trial *slot, kkt_error *err) {
+    if (s->in_flight_count == s->in_flight_capacity) {
+        size_t capacity = s->in_flight_capacity ? 2 * s->in_flight_capacity : 64;
+        trial **grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
+        if (s->in_flight_count > 0) {
+            memcpy(grown, s->in_flight, s->in_flight_count * sizeof *grown);
+        }
+        s->in_flight = grown;
+        s->in_flight_capacity = capacity;
+    }
+    kkt_text defines = {0};
+    kkt_compile_job job;
+    kkt_compile_job_fill(slot->task->kernel, slot->task->variant, &slot->task->problem,
+                         &slot->point.config, s->options->arch, &defines, &job);
+    slot->tag = ++s->next_tag;
+    kkt_status status = kkt_compile_pool_submit(s->pool, slot->task->variant, &job, slot->tag, err);
+    kkt_text_free(&defines);
+    if (status == KKT_OK) {
+        s->in_flight[s->in_flight_count++] = slot;
+    }
+    return status;
+}
+
+/* Gives a finished job to its slot; one that nobody waits for any more is dropped. */
+static trial *deliver(session *s, int64_t tag, kkt_compile_result *result) {
+    for (size_t i = 0; i < s->in_flight_count; i++) {
+        trial *slot = s->in_flight[i];
+        if (slot->tag == tag) {
+            s->in_flight[i] = s->in_flight[--s->in_flight_count];
+            slot->build = *result;
+            slot->compiled = true;
+            return slot;
+        }
+    }
+    kkt_compile_result_free(result);
+    return NULL;
+}
+
+/* Waits at most `seconds` for one job; `*out` NULL: none came. */
+static kkt_status collect_one(session *s, double seconds, trial **out, kkt_error *err) {
+    bool got = false;
+    int64_t tag = 0;
+    kkt_compile_result result;
+    memset(&result, 0, sizeof result);
+    *out = NULL;
+    kkt_status status = kkt_compile_pool_next(s->pool, seconds, &got, &tag, &result, err);
+    if (status == KKT_OK && got) {
+        *out = deliver(s, tag, &result);
+    }
+    return status;
+}
+
+kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_error *err) {
+    double end = session_seconds(s) + seconds;
+    while (!wanted->compiled && !session_interrupted() && session_seconds(s) < end) {
+        trial *got;
+        kkt_status status = collect_one(s, 0.2, &got, err);
+        if (status != KKT_OK) {
+            return status;
+        }
+    }
+    return KKT_OK;
+}
+
+/* ---- the compile phase ---- */
+
+/* Slots in the order they are to be compiled. */
+typedef struct queue {
+    trial **slots;
+    size_t count, capacity;
+} queue;
+
+static void enqueue(session *s, queue *q, trial *item) {
+    if (q->count == q->capacity) {
+        size_t capacity = q->capacity ? 2 * q->capacity : 256;
+        trial **grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
+        if (q->count > 0) {
+            memcpy(grown, q->slots, q->count * sizeof *grown);
+        }
+        q->slots = grown;
+        q->capacity = capacity;
+    }
+    q->slots[q->count++] = item;
+}
+
+static bool queued(const queue *q, const char *problem, const char *config) {
+    for (size_t i = 0; i < q->count; i++) {
+        if (strcmp(q->slots[i]->id.problem, problem) == 0 &&
+            strcmp(q->slots[i]->id.config, config) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct timed_row {
+    int64_t chunk;
+    double low, high, time;
+    kkt_values config;
+} timed_row;
+
+typedef struct winners {
+    const task *task;
+    timed_row *rows;
+    size_t count;
+} winners;
+
+static kkt_status visit_timed(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    winners *w = context;
+    if (!result->has_run || result->outcome != KKT_OUTCOME_OK || w->count == WINNERS_MAX) {
+        return KKT_OK;
+    }
+    const kkt_param_table *table = &w->task->variant->params;
+    timed_row *row = &w->rows[w->count];
+    kkt_params_defaults(table, &row->config);
+    if (kkt_params_parse(table, result->id.config, &row->config, NULL, NULL) != KKT_OK) {
+        return KKT_OK;
+    }
+    const char *chunk = w->task->kernel->chunk_param;
+    row->chunk = chunk ? kkt_params_get(table, &row->config, chunk) : 0;
+    row->low = result->run.time_low_us;
+    row->high = result->run.time_high_us;
+    row->time = result->run.time_us;
+    w->count++;
+    return KKT_OK;
+}
+
+static bool is_winner(const winners *w, const timed_row *row) {
+    for (size_t i = 0; i < w->count; i++) {
+        const timed_row *other = &w->rows[i];
+        if (other->chunk == row->chunk && other->time < row->time && other->high < row->low) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static kkt_status enqueue_point(session *s, queue *q, const task *t, const kkt_point *point,
+                                kkt_error *err) {
+    trial *item = kkt_arena_alloc(s->arena, sizeof *item);
+    kkt_status status = session_slot_begin(s, t, point, item, err);
+    if (status == KKT_OK && !queued(q, item->id.problem, item->id.config)) {
+        enqueue(s, q, item);
+    }
+    return status;
+}
+
+/* The best of each chunk and whatever ties with it come first: they are what gets exported. */
+static kkt_status enqueue_winners(session *s, queue *q, const task *t, kkt_error *err) {
+    winners w = {.task = t, .rows = kkt_arena_array(s->arena, WINNERS_MAX, sizeof(timed_row))};
+    kkt_result_filter filter = {.kernel = t->kernel->name,
+                                .style = kkt_style_get(t->variant->style)->name,
+                                .arch = s->options->arch->name,
+                                .device = s->options->device->name,
+                                .problem = t->problem_text};
+    kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_timed, &w, err);
+    for (size_t i = 0; i < w.count && status == KKT_OK; i++) {
+        kkt_point point;
+        char reason[240];
+        if (is_winner(&w, &w.rows[i]) &&
+            kkt_space_point(t->space, &w.rows[i].config, &point, reason, sizeof reason)) {
+            status = enqueue_point(s, q, t, &point, err);
+        }
+    }
+    return status;
+}
+
+/* Proposals of all tasks in turn, so that a short budget covers every problem. */
+static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
+    const kkt_search_type *type = s->options->search;
+    int64_t per_task = s->options->exhaustive ? INT64_MAX : EVALS_PER_TASK;
+    kkt_search **searches = kkt_arena_array(s->arena, s->task_count + 1, sizeof(kkt_search *));
+    kkt_status status = KKT_OK;
+    for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
+        kkt_search_options options = {.seed = s->options->seed, .budget = EVALS_PER_TASK};
+        status = type->open(s->tasks[i].space, &options, &searches[i], err);
+    }
+    bool more = true;
+    for (int64_t round = 0; status == KKT_OK && more && round < per_task; round++) {
+        more = false;
+        for (size_t i = 0; i < s->task_count && status == KKT_OK && s->evals_left > 0; i++) {
+            kkt_point point;
+            if (type->propose(searches[i], &point)) {
+                more = true;
+                s->evals_left--;
+                status = enqueue_point(s, q, &s->tasks[i], &point, err);
+            }
+        }
+    }
+    for (size_t i = 0; i < s->task_count; i++) {
+        type->close(searches[i]);
+    }
+    return status;
+}
+
+/* Files a finished build; returns the number of slots settled. */
+static kkt_status settle(session *s, trial *item, kkt_error *err) {
+    bool unavailable = kkt_compile_pool_unavailable(s->pool) != NULL;
+    if (!item->build.ok && unavailable) {
+        return KKT_OK; /* not in the cache: nothing is known about it, which is no failure */
+    }
+    kkt_status status = session_store_build(s, item, err);
+    if (item->build.ok) {
+        s->out->counts.compiled++;
+    } else {
+        session_count_outcome(s, item->build.timed_out ? KKT_OUTCOME_TIMED_OUT
+                                                       : KKT_OUTCOME_BUILD_FAILED);
+    }
+    kkt_compile_result_free(&item->build);
+    memset(&item->build, 0, sizeof item->build);
+    return status;
+}
+
+static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
+    double limit = s->options->budget_seconds > 0 ? s->options->budget_seconds : COMPILE_SECONDS;
+    double end = session_seconds(s) + limit;
+    size_t next = 0;
+    size_t done = 0;
+    size_t ahead = 32; /* jobs handed in: enough to feed every worker, few enough to stop soon */
+    while (done < q->count && !session_interrupted() && session_seconds(s) < end) {
+        while (next < q->count && next - done < ahead) {
+            trial *item = q->slots[next++];
+            if (item->known.fresh_build) {
+                s->out->counts.reused++;
+                done++;
+                continue;
+            }
+            kkt_status status = session_submit(s, item, err);
+            if (status != KKT_OK) {
+                return status;
+            }
+        }
+        if (done >= q->count) {
+            break;
+        }
+        trial *got = NULL;
+        kkt_status status = collect_one(s, 0.2, &got, err);
+        if (status == KKT_OK && got) {
+            done++;
+            status = settle(s, got, err);
+            session_progress(s, "compile", (int64_t)done, (int64_t)q->count, got->id.problem);
+        }
+        if (status != KKT_OK) {
+            return status;
+        }
+    }
+    kkt_compile_pool_cancel(s->pool);
+    return KKT_OK;
+}
+
+kkt_status session_compile_all(session *s, kkt_error *err) {
+    queue q = {0};
+    kkt_status status = kkt_db_begin(s->db, err);
+    for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
+        status = enqueue_winners(s, &q, &s->tasks[i], err);
+    }
+    if (status == KKT_OK) {
+        status = enqueue_proposals(s, &q, err);
+    }
+    if (status != KKT_OK) {
+        kkt_db_rollback(s->db);
+        return status;
+    }
+    status = kkt_db_commit(s->db, err);
+    return status == KKT_OK ? run_queue(s, &q, err) : status;
+}

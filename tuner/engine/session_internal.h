@@ -1,0 +1,88 @@
+/* What the files of a session share. */
+#ifndef KKT_TUNER_SESSION_INTERNAL_H
+#define KKT_TUNER_SESSION_INTERNAL_H
+
+#include "base/arena.h"
+#include "tuner/engine/session.h"
+
+/* One kernel variant on one problem. */
+typedef struct task {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_values problem;
+    const char *problem_text; /* canonical; in the session's arena */
+    kkt_space *space;
+} task;
+
+typedef struct trial trial;
+
+typedef struct session {
+    const kkt_session_options *options;
+    kkt_db *db;
+    kkt_compile_pool *pool;
+    const kkt_backend_type *backend_type;
+    kkt_backend *backend;
+    const kkt_freshness *freshness;
+    kkt_arena *arena;
+    kkt_session_summary *out;
+    double start_s;
+    int64_t evals_left; /* of --budget evals; INT64_MAX: none given */
+    int64_t next_tag;
+    trial **in_flight; /* slots whose compile job has not been answered yet */
+    size_t in_flight_count, in_flight_capacity;
+    task *tasks;
+    size_t task_count;
+} session;
+
+/* What the database knows of a candidate. */
+typedef struct known {
+    bool found;
+    bool has_prediction;
+    double predicted_us;
+    bool fresh_build;
+    kkt_outcome build_outcome;
+    bool fresh_run;
+    kkt_outcome outcome;
+    double time_us; /* NaN unless ok */
+    bool finalist;
+} known;
+
+/* A candidate on its way through the run. */
+struct trial {
+    const task *task;
+    kkt_point point;
+    kkt_identity id;
+    int64_t candidate_id;
+    known known;
+    int64_t tag;   /* of its compile job; 0: none was needed */
+    bool compiled; /* `build` is filled */
+    kkt_compile_result build;
+    int64_t build_id; /* 0: not stored */
+};
+
+bool session_interrupted(void);
+double session_seconds(const session *s);
+bool session_time_left(const session *s);
+void session_progress(const session *s, const char *phase, int64_t done, int64_t total,
+                      const char *detail);
+
+/* session_store.c: the database side. */
+kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point, trial *out,
+                              kkt_error *err);
+kkt_status session_store_build(session *s, trial *slot, kkt_error *err);
+kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
+                             const char *policy_suffix, kkt_error *err);
+kkt_status session_store_rejects(session *s, task *t, kkt_error *err);
+void session_count_outcome(session *s, kkt_outcome outcome);
+
+/* session_compile.c. A submitted slot must stay where it is until it is `compiled`. */
+kkt_status session_submit(session *s, trial *slot, kkt_error *err);
+/* Hands finished compile jobs to their slots until `wanted` has its own (NULL: until any one
+ * arrived), `seconds` pass or the run is interrupted. */
+kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_error *err);
+kkt_status session_compile_all(session *s, kkt_error *err);
+
+/* session_measure.c */
+kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err);
+
+#endif

@@ -1,0 +1,284 @@
+/* The search on a backend: propose, compile ahead, check and time, store, tell.
+ *
+ * Proposals come in batches of fixed size, one batch ahead of what is measured, so that compiling
+ * overlaps measuring and yet the order of proposals depends on nothing but earlier results: a
+ * resumed run walks the same way. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/engine/session_internal.h"
+
+enum { BATCH = 8, FINALISTS = 5 };
+
+typedef struct batch {
+    trial slots[BATCH];
+    size_t count;
+} batch;
+
+/* Every slot that reached a verdict, for choosing the finalists. */
+typedef struct record {
+    trial slot; /* its cubin kept for re-timing */
+    double time_us;
+} record;
+
+typedef struct history {
+    record *rows;
+    size_t count, capacity;
+} history;
+
+static kkt_status fill_batch(session *s, task *t, kkt_search *search, int64_t *budget, batch *out,
+                             kkt_error *err) {
+    out->count = 0;
+    kkt_point point;
+    while (out->count<BATCH && * budget> 0 && s->evals_left > 0 && session_time_left(s) &&
+           !session_interrupted() && s->options->search->propose(search, &point)) {
+        trial *slot = &out->slots[out->count];
+        kkt_status status = session_slot_begin(s, t, &point, slot, err);
+        if (status != KKT_OK) {
+            return status;
+        }
+        out->count++;
+        (*budget)--;
+        s->evals_left--;
+        if (!slot->known.fresh_run && s->backend_type->needs_cubin) {
+            status = session_submit(s, slot, err);
+            if (status != KKT_OK) {
+                return status;
+            }
+        }
+    }
+    return KKT_OK;
+}
+
+static kkt_measure_request request_of(const session *s, const trial *slot) {
+    return (kkt_measure_request){
+        .kernel = slot->task->kernel,
+        .variant = slot->task->variant,
+        .arch = s->options->arch,
+        .device = s->options->device,
+        .problem = &slot->task->problem,
+        .config = &slot->point.config,
+        .cubin = slot->build.cubin,
+        .cubin_size = slot->build.cubin_size,
+        .prediction = &slot->point.prediction,
+        .policy = &s->options->policy,
+    };
+}
+
+/* Compiled (or not needing it): check and time. `*time_us` is NaN where it failed. */
+static kkt_status measure_slot(session *s, trial *slot, double *time_us, kkt_error *err) {
+    *time_us = (double)NAN;
+    bool needs = s->backend_type->needs_cubin;
+    if (needs && !slot->compiled) {
+        return KKT_OK; /* interrupted before it was built */
+    }
+    kkt_status status = session_store_build(s, slot, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (needs && !slot->build.ok) {
+        session_count_outcome(s, slot->build.timed_out ? KKT_OUTCOME_TIMED_OUT
+                                                       : KKT_OUTCOME_BUILD_FAILED);
+        return KKT_OK;
+    }
+    s->out->counts.compiled += needs;
+    kkt_measure_request request = request_of(s, slot);
+    kkt_measure_result result;
+    memset(&result, 0, sizeof result);
+    status = s->backend_type->measure(s->backend, &request, &result, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    status = session_store_run(s, slot, &result, "", err);
+    if (status == KKT_OK) {
+        session_count_outcome(s, result.run.outcome);
+        if (result.run.outcome == KKT_OUTCOME_OK || result.run.outcome == KKT_OUTCOME_NOISY) {
+            *time_us = result.run.time_us;
+        }
+    }
+    kkt_measure_result_free(&result);
+    return status;
+}
+
+static kkt_status remember(history *all, trial *slot, double time_us, kkt_error *err) {
+    if (all->count == all->capacity) {
+        size_t capacity = all->capacity ? 2 * all->capacity : 64;
+        record *grown = realloc(all->rows, capacity * sizeof *grown);
+        if (!grown) {
+            return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
+        }
+        all->rows = grown;
+        all->capacity = capacity;
+    }
+    all->rows[all->count].slot = *slot;
+    all->rows[all->count++].time_us = time_us;
+    memset(&slot->build, 0, sizeof slot->build);
+    return KKT_OK;
+}
+
+static kkt_status measure_batch(session *s, batch *now, kkt_search *search, history *all,
+                                int64_t done, int64_t total, kkt_error *err) {
+    for (size_t i = 0; i < now->count; i++) {
+        trial *slot = &now->slots[i];
+        double time_us = slot->known.time_us;
+        kkt_status status = KKT_OK;
+        if (slot->known.fresh_run) {
+            s->out->counts.reused++;
+        } else {
+            if (session_interrupted()) {
+                return KKT_OK;
+            }
+            status = session_collect(s, slot, 3600.0, err);
+            if (status == KKT_OK) {
+                status = measure_slot(s, slot, &time_us, err);
+            }
+        }
+        if (status != KKT_OK) {
+            return status;
+        }
+        s->options->search->tell(search, &slot->point.config, time_us);
+        status = remember(all, slot, time_us, err);
+        if (status != KKT_OK) {
+            return status;
+        }
+        session_progress(s, "measure", done + (int64_t)i + 1, total, slot->task->problem_text);
+    }
+    return KKT_OK;
+}
+
+static void free_batch(batch *b) {
+    for (size_t i = 0; i < b->count; i++) {
+        kkt_compile_result_free(&b->slots[i].build);
+        memset(&b->slots[i].build, 0, sizeof b->slots[i].build);
+    }
+    b->count = 0;
+}
+
+/* ---- finalists: the best of each chunk, re-timed interleaved so that drift hits all alike ---- */
+
+static int by_time(const void *left, const void *right) {
+    const record *const *a = left;
+    const record *const *b = right;
+    if ((*a)->time_us < (*b)->time_us || (*a)->time_us > (*b)->time_us) {
+        return (*a)->time_us < (*b)->time_us ? -1 : 1;
+    }
+    return strcmp((*a)->slot.id.config, (*b)->slot.id.config);
+}
+
+static int64_t chunk_of(const trial *slot) {
+    const kkt_kernel *kernel = slot->task->kernel;
+    return kernel->chunk_param ? kkt_params_get(&slot->task->variant->params, &slot->point.config,
+                                                kernel->chunk_param)
+                               : 0;
+}
+
+static kkt_status retime(session *s, record **best, size_t count, kkt_error *err) {
+    bool all_known = true;
+    for (size_t i = 0; i < count; i++) {
+        all_known = all_known && best[i]->slot.known.finalist;
+    }
+    if (all_known || count < 2) {
+        return KKT_OK;
+    }
+    kkt_measure_request requests[FINALISTS];
+    kkt_measure_result results[FINALISTS];
+    memset(results, 0, sizeof results);
+    for (size_t i = 0; i < count; i++) {
+        trial *slot = &best[i]->slot;
+        kkt_status status = KKT_OK;
+        if (s->backend_type->needs_cubin && !slot->build.cubin) {
+            status = session_submit(s, slot, err); /* reused: from the cubin cache */
+            if (status == KKT_OK) {
+                status = session_collect(s, slot, 60.0, err);
+            }
+        }
+        if (status == KKT_OK && slot->build_id == 0) {
+            status = session_store_build(s, slot, err);
+        }
+        if (status != KKT_OK) {
+            return status;
+        }
+        requests[i] = request_of(s, slot);
+    }
+    kkt_status status = s->backend_type->retime(s->backend, requests, count, results, err);
+    for (size_t i = 0; i < count && status == KKT_OK; i++) {
+        status = session_store_run(s, &best[i]->slot, &results[i], ",finalist=1", err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        kkt_measure_result_free(&results[i]);
+    }
+    return status;
+}
+
+static kkt_status retime_finalists(session *s, const history *all, kkt_error *err) {
+    record **sorted = kkt_arena_array(s->arena, all->count + 1, sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->rows[i].time_us > 0) {
+            sorted[count++] = &all->rows[i];
+        }
+    }
+    qsort(sorted, count, sizeof *sorted, by_time);
+    for (size_t i = 0; i < count; i++) {
+        if (!sorted[i]) {
+            continue;
+        }
+        int64_t chunk = chunk_of(&sorted[i]->slot);
+        record *best[FINALISTS];
+        size_t chosen = 0;
+        for (size_t j = i; j < count; j++) {
+            if (sorted[j] && chunk_of(&sorted[j]->slot) == chunk) {
+                if (chosen < FINALISTS) {
+                    best[chosen++] = sorted[j];
+                }
+                sorted[j] = NULL;
+            }
+        }
+        kkt_status status = retime(s, best, chosen, err);
+        if (status != KKT_OK) {
+            return status;
+        }
+    }
+    return KKT_OK;
+}
+
+kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err) {
+    kkt_search_options options = {.seed = s->options->seed, .budget = budget};
+    kkt_search *search = NULL;
+    kkt_status status = s->options->search->open(t->space, &options, &search, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    batch *now = kkt_arena_alloc(s->arena, sizeof *now);
+    batch *ahead = kkt_arena_alloc(s->arena, sizeof *ahead);
+    history all = {0};
+    int64_t total = budget;
+    int64_t done = 0;
+    status = fill_batch(s, t, search, &budget, now, err);
+    while (status == KKT_OK && now->count > 0) {
+        status = fill_batch(s, t, search, &budget, ahead, err);
+        if (status == KKT_OK) {
+            status = measure_batch(s, now, search, &all, done, total, err);
+        }
+        done += (int64_t)now->count;
+        free_batch(now);
+        batch *swap = now;
+        now = ahead;
+        ahead = swap;
+        if (session_interrupted()) {
+            break;
+        }
+    }
+    if (status == KKT_OK && s->backend_type->retime && !session_interrupted()) {
+        status = retime_finalists(s, &all, err);
+    }
+    free_batch(now);
+    free_batch(ahead);
+    for (size_t i = 0; i < all.count; i++) {
+        kkt_compile_result_free(&all.rows[i].slot.build);
+    }
+    free(all.rows);
+    s->options->search->close(search);
+    return status;
+}

@@ -1,0 +1,242 @@
+/* A session's side of the database: what is known of a candidate, and storing what became of it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "tuner/engine/session_internal.h"
+
+static const char *canonical(session *s, const kkt_param_table *table, const kkt_values *values) {
+    kkt_text text = {0};
+    kkt_params_format(table, values, &text);
+    const char *copy = kkt_arena_strdup(s->arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    return copy;
+}
+
+static kkt_status visit_known(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    known *out = context;
+    bool fresh = result->stale_reason == NULL;
+    out->found = true;
+    out->has_prediction = result->has_prediction;
+    out->predicted_us = result->prediction.predicted_us;
+    out->fresh_build = fresh && result->has_build && result->build.compiler != NULL;
+    out->build_outcome = result->build.outcome;
+    out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED;
+    out->outcome = result->outcome;
+    out->time_us = result->outcome == KKT_OUTCOME_OK ? result->run.time_us : (double)NAN;
+    out->finalist = out->fresh_run && result->run.policy && strstr(result->run.policy, "finalist");
+    return KKT_OK;
+}
+
+static kkt_status put_prediction(session *s, trial *slot, kkt_error *err) {
+    const kkt_prediction *p = &slot->point.prediction;
+    if (slot->known.has_prediction &&
+        fabs(slot->known.predicted_us - p->predicted_us) <= 1e-9 * p->predicted_us) {
+        return KKT_OK; /* the model says what it said before */
+    }
+    char reason[240];
+    kkt_footprint footprint;
+    memset(&footprint, 0, sizeof footprint);
+    slot->task->variant->footprint(&slot->task->problem, &slot->point.config, s->options->arch,
+                                   &footprint);
+    kkt_prediction_reason(&footprint, s->options->arch, s->options->device, p, reason,
+                          sizeof reason);
+    kkt_prediction_record record = {
+        .model_version = KKT_VERSION,
+        .registers = p->registers,
+        .smem_bytes = p->smem_bytes,
+        .hbm_bytes = p->hbm_bytes,
+        .hbm_bytes_per_token = p->hbm_bytes_per_token,
+        .blocks_per_sm = p->occupancy.blocks_per_sm,
+        .feasible = p->infeasible == KKT_FEASIBLE,
+        .spills = p->spills,
+        .calibrated = p->calibrated,
+        .limiter = kkt_limiter_name(p->limiter),
+        .reason = reason,
+        .chain_steps = p->chain_steps,
+        .lower_bound_us = p->lower_bound_us,
+        .predicted_us = p->predicted_us,
+    };
+    return kkt_db_put_prediction(s->db, slot->candidate_id, &record, err);
+}
+
+kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point, trial *out,
+                              kkt_error *err) {
+    memset(out, 0, sizeof *out);
+    out->task = t;
+    out->point = *point;
+    out->id = (kkt_identity){
+        .kernel = t->kernel->name,
+        .style = kkt_style_get(t->variant->style)->name,
+        .arch = s->options->arch->name,
+        .device = s->options->device->name,
+        .problem = t->problem_text,
+        .config = canonical(s, &t->variant->params, &point->config),
+    };
+    kkt_result_filter filter = {out->id.kernel, out->id.style,   out->id.arch,
+                                out->id.device, out->id.problem, out->id.config};
+    kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_known, &out->known, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
+    return status == KKT_OK ? put_prediction(s, out, err) : status;
+}
+
+/* The build of a slot whose cubin was not needed (the fake backend) says so by a NULL compiler. */
+kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
+    const kkt_compile_result *build = &slot->build;
+    char hash[65];
+    kkt_variant_hash(slot->task->variant, hash);
+    kkt_text defines = {0};
+    kkt_text options = {0};
+    kkt_compile_job job;
+    kkt_compile_job_fill(slot->task->kernel, slot->task->variant, &slot->task->problem,
+                         &slot->point.config, s->options->arch, &defines, &job);
+    kkt_compile_options(&job, &options);
+    bool read = slot->compiled && build->ok;
+    kkt_build_record record = {
+        .kernel_hash = hash,
+        .options = kkt_text_get(&options),
+        .compiler = slot->compiled ? kkt_compile_pool_version(s->pool) : NULL,
+        .outcome = !slot->compiled || build->ok ? KKT_OUTCOME_COMPILED
+                   : build->timed_out           ? KKT_OUTCOME_TIMED_OUT
+                                                : KKT_OUTCOME_BUILD_FAILED,
+        .log = slot->compiled && !build->ok ? build->log : NULL,
+        .registers = read ? build->info.registers : KKT_UNKNOWN_INT,
+        .static_smem_bytes = read ? build->info.static_smem_bytes : KKT_UNKNOWN_INT,
+        .dynamic_smem_bytes = slot->point.prediction.dynamic_smem_bytes,
+        .spill_store_bytes = read ? build->info.spill_store_bytes : KKT_UNKNOWN_INT,
+        .spill_load_bytes = read ? build->info.spill_load_bytes : KKT_UNKNOWN_INT,
+        .stack_bytes = read ? build->info.stack_bytes : KKT_UNKNOWN_INT,
+        .barriers = read ? build->info.barriers : KKT_UNKNOWN_INT,
+        .cubin_bytes = read ? build->info.cubin_bytes : KKT_UNKNOWN_INT,
+        .compile_ms = slot->compiled ? build->compile_ms : KKT_UNKNOWN_REAL,
+    };
+    kkt_status status = kkt_db_put_build(s->db, slot->candidate_id, &record, &slot->build_id, err);
+    kkt_text_free(&options);
+    kkt_text_free(&defines);
+    return status;
+}
+
+kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
+                             const char *policy_suffix, kkt_error *err) {
+    kkt_run_record record = result->run;
+    record.provenance = KKT_MEASURED;
+    record.tool_version = KKT_VERSION;
+    record.policy =
+        kkt_arena_printf(s->arena, "%s%s", record.policy ? record.policy : "", policy_suffix);
+    int64_t run_id;
+    return kkt_db_put_run(s->db, slot->build_id, &record, &run_id, err);
+}
+
+void session_count_outcome(session *s, kkt_outcome outcome) {
+    kkt_session_counts *counts = &s->out->counts;
+    switch (outcome) {
+    case KKT_OUTCOME_OK:
+        counts->verified++;
+        counts->measured++;
+        break;
+    case KKT_OUTCOME_NOISY:
+        counts->verified++;
+        counts->noisy++;
+        break;
+    case KKT_OUTCOME_REJECTED:
+        counts->rejected++;
+        break;
+    case KKT_OUTCOME_BUILD_FAILED:
+        counts->build_failed++;
+        break;
+    case KKT_OUTCOME_LAUNCH_FAILED:
+        counts->launch_failed++;
+        break;
+    case KKT_OUTCOME_WRONG_RESULT:
+        counts->wrong_result++;
+        break;
+    case KKT_OUTCOME_RACY:
+        counts->racy++;
+        break;
+    case KKT_OUTCOME_TIMED_OUT:
+        counts->timed_out++;
+        break;
+    case KKT_OUTCOME_CRASHED:
+        counts->crashed++;
+        break;
+    case KKT_OUTCOME_PREDICTED:
+    case KKT_OUTCOME_COMPILED:
+    case KKT_OUTCOME_COUNT:
+        break;
+    }
+}
+
+/* ---- rejected configurations: one example a reason is stored, with how many share it ---- */
+
+enum { REASONS_MAX = 64 };
+
+typedef struct reject_list {
+    session *session;
+    size_t count;
+    struct {
+        char reason[240];
+        kkt_values example;
+        int64_t rows;
+    } reasons[REASONS_MAX];
+    int64_t total;
+} reject_list;
+
+static void note_reject(void *context, const kkt_values *config, const char *reason) {
+    reject_list *list = context;
+    list->total++;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->reasons[i].reason, reason) == 0) {
+            list->reasons[i].rows++;
+            return;
+        }
+    }
+    if (list->count < REASONS_MAX) {
+        snprintf(list->reasons[list->count].reason, sizeof list->reasons[0].reason, "%s", reason);
+        list->reasons[list->count].example = *config;
+        list->reasons[list->count++].rows = 1;
+    }
+}
+
+static kkt_status store_reject(session *s, const task *t, const kkt_values *config,
+                               const char *reason, int64_t rows, kkt_error *err) {
+    kkt_identity id = {
+        .kernel = t->kernel->name,
+        .style = kkt_style_get(t->variant->style)->name,
+        .arch = s->options->arch->name,
+        .device = s->options->device->name,
+        .problem = t->problem_text,
+        .config = canonical(s, &t->variant->params, config),
+    };
+    int64_t candidate;
+    kkt_status status = kkt_db_candidate(s->db, &id, &candidate, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    const char *text =
+        kkt_arena_printf(s->arena, "%s (%lld configurations)", reason, (long long)rows);
+    return kkt_db_set_outcome(s->db, candidate, KKT_OUTCOME_REJECTED, text, err);
+}
+
+kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
+    reject_list *list = kkt_arena_alloc(s->arena, sizeof *list);
+    kkt_point point;
+    kkt_space_rewind(t->space);
+    while (kkt_space_next(t->space, note_reject, list, &point)) {
+        s->out->counts.enumerated++;
+    }
+    s->out->counts.enumerated += list->total;
+    s->out->counts.rejected += list->total;
+    for (size_t i = 0; i < list->count; i++) {
+        kkt_status status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
+                                         list->reasons[i].rows, err);
+        if (status != KKT_OK) {
+            return status;
+        }
+    }
+    return KKT_OK;
+}

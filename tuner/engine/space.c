@@ -1,0 +1,137 @@
+#include "tuner/engine/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct kkt_space {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_values problem;
+    const kkt_arch *arch;
+    const kkt_device *device;
+    kkt_time_constants constants;
+    kkt_values fixed;
+    uint64_t fixed_mask;
+    int64_t raw_size;
+    int64_t next;
+};
+
+static size_t choices(const kkt_space *space, size_t index) {
+    bool fixed = (space->fixed_mask >> index) & 1;
+    return fixed ? 1 : space->variant->params.params[index].count;
+}
+
+kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
+                          const kkt_values *problem, const kkt_arch *arch, const kkt_device *device,
+                          const char *fixed, kkt_space **out, kkt_error *err) {
+    kkt_space *space = calloc(1, sizeof *space);
+    if (!space) {
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
+    }
+    space->kernel = kernel;
+    space->variant = variant;
+    space->problem = *problem;
+    space->arch = arch;
+    space->device = device;
+    kkt_time_defaults(arch, device, &space->constants);
+    kkt_params_defaults(&variant->params, &space->fixed);
+    kkt_status status = kkt_params_parse(&variant->params, fixed ? fixed : "", &space->fixed,
+                                         &space->fixed_mask, err);
+    if (status != KKT_OK) {
+        free(space);
+        return status;
+    }
+    space->raw_size = 1;
+    for (size_t i = 0; i < variant->params.count; i++) {
+        space->raw_size *= (int64_t)choices(space, i);
+    }
+    *out = space;
+    return KKT_OK;
+}
+
+void kkt_space_close(kkt_space *space) {
+    free(space);
+}
+
+void kkt_space_decode(const kkt_space *space, int64_t ordinal, kkt_values *config) {
+    *config = space->fixed;
+    for (size_t i = space->variant->params.count; i-- > 0;) {
+        int64_t radix = (int64_t)choices(space, i);
+        if (radix > 1) {
+            config->v[i] = space->variant->params.params[i].values[ordinal % radix];
+            ordinal /= radix;
+        } else if (!((space->fixed_mask >> i) & 1)) {
+            config->v[i] = space->variant->params.params[i].values[0];
+        }
+    }
+}
+
+static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_point *out,
+                       char *reason, size_t size) {
+    if (!space->variant->applicable(&space->problem, config, space->arch, reason, size)) {
+        return false;
+    }
+    kkt_footprint footprint;
+    memset(&footprint, 0, sizeof footprint);
+    space->variant->footprint(&space->problem, config, space->arch, &footprint);
+    out->config = *config;
+    kkt_predict(&footprint, space->arch, space->device, &space->constants, &out->prediction);
+    if (out->prediction.infeasible != KKT_FEASIBLE) {
+        kkt_prediction_reason(&footprint, space->arch, space->device, &out->prediction, reason,
+                              size);
+        return false;
+    }
+    return true;
+}
+
+bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out) {
+    char reason[240];
+    while (space->next < space->raw_size) {
+        kkt_values config;
+        out->ordinal = space->next++;
+        kkt_space_decode(space, out->ordinal, &config);
+        if (fill_point(space, &config, out, reason, sizeof reason)) {
+            return true;
+        }
+        if (rejected) {
+            rejected(context, &config, reason);
+        }
+    }
+    return false;
+}
+
+void kkt_space_rewind(kkt_space *space) {
+    space->next = 0;
+}
+
+bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
+                     size_t size) {
+    int64_t ordinal = 0;
+    for (size_t i = 0; i < space->variant->params.count; i++) {
+        const kkt_param *param = &space->variant->params.params[i];
+        bool fixed = (space->fixed_mask >> i) & 1;
+        size_t at = 0;
+        while (!fixed && at < param->count && param->values[at] != config->v[i]) {
+            at++;
+        }
+        if (fixed ? config->v[i] != space->fixed.v[i] : at == param->count) {
+            snprintf(reason, size, "%s is outside the space", param->name);
+            return false;
+        }
+        ordinal = ordinal * (int64_t)choices(space, i) + (int64_t)at;
+    }
+    out->ordinal = ordinal;
+    return fill_point(space, config, out, reason, size);
+}
+
+const kkt_kernel *kkt_space_kernel(const kkt_space *space) {
+    return space->kernel;
+}
+
+const kkt_variant *kkt_space_variant(const kkt_space *space) {
+    return space->variant;
+}
+
+int64_t kkt_space_raw_size(const kkt_space *space) {
+    return space->raw_size;
+}
