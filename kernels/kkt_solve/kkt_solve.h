@@ -74,6 +74,9 @@ enum kkt_solve_case {
     KKT_SOLVE_CASE_ZERO_GATE,    /* g = 0: the ungated result */
     KKT_SOLVE_CASE_STRONG_GATE,  /* g down to -316 a token */
     KKT_SOLVE_CASE_SUB_DIAGONAL, /* only sub-diagonal blocks nonzero: T's lower left is -L10 */
+    KKT_SOLVE_CASE_STEEP_GATE,   /* g = logsigmoid(normal) / 0.01: hundreds a token, on tails */
+    KKT_SOLVE_CASE_GROWTH,       /* row sums of L near 37 at chunk 128, as trained models reach */
+    KKT_SOLVE_CASE_LONG_KEYS,    /* one key repeated with |k| = 2: ill-conditioned, never a check */
     KKT_SOLVE_CASE_COUNT
 };
 
