@@ -1,0 +1,207 @@
+/* What a candidate is checked on, what it may get wrong, and what inputs it may be given. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/kkt_solve/kkt_solve.h"
+
+/* ---- small problems ---- */
+
+/* tokens = chunks * chunk + rest, so that each case meets the boundaries of the chunk at hand. */
+typedef struct check_row {
+    enum kkt_solve_case input_case;
+    int batch, sequences;
+    int chunks, rest;
+    bool gated_only;
+} check_row;
+
+static const check_row check_rows[] = {
+    {KKT_SOLVE_CASE_RANDOM, 1, 1, 2, 11, false},
+    {KKT_SOLVE_CASE_SUB_DIAGONAL, 1, 1, 2, 0, false},
+    {KKT_SOLVE_CASE_ZERO_BETA, 1, 1, 1, 5, false},
+    {KKT_SOLVE_CASE_CORRELATED, 1, 1, 2, 0, false},
+    {KKT_SOLVE_CASE_DUPLICATES, 1, 1, 1, 9, false},
+    {KKT_SOLVE_CASE_GROWTH, 1, 1, 1, 3, false},
+    {KKT_SOLVE_CASE_RANDOM, 2, 1, 1, 1, false},
+    {KKT_SOLVE_CASE_RANDOM, 1, 5, 3, 7, false},
+    {KKT_SOLVE_CASE_RANDOM, 1, 1, 0, 3, false},
+    {KKT_SOLVE_CASE_ZERO_GATE, 1, 1, 1, 0, true},
+    {KKT_SOLVE_CASE_STRONG_GATE, 1, 1, 2, 7, true},
+    {KKT_SOLVE_CASE_STEEP_GATE, 2, 1, 1, 11, true},
+};
+
+bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config, int index,
+                             kkt_values *small, int *input_case) {
+    const bool gated = problem->v[KKT_SOLVE_GATED] != 0;
+    const check_row *row = NULL;
+    int seen = 0;
+    for (size_t i = 0; i < sizeof check_rows / sizeof check_rows[0] && !row; i++)
+        if ((gated || !check_rows[i].gated_only) && seen++ == index)
+            row = &check_rows[i];
+    if (!row)
+        return false;
+    /* Two key heads where that stays small, so that a mixed-up head shows. */
+    const int64_t ratio = problem->v[KKT_SOLVE_HEADS_V] / problem->v[KKT_SOLVE_HEADS_K];
+    const int64_t heads_k = problem->v[KKT_SOLVE_HEADS_K] > 1 && ratio <= 8 ? 2 : 1;
+    *small = *problem;
+    small->v[KKT_SOLVE_BATCH] = row->batch;
+    small->v[KKT_SOLVE_SEQUENCES] = row->sequences;
+    small->v[KKT_SOLVE_TOKENS] = row->chunks * config->v[KKT_SOLVE_CHUNK] + row->rest;
+    small->v[KKT_SOLVE_HEADS_K] = heads_k;
+    small->v[KKT_SOLVE_HEADS_V] = heads_k * ratio;
+    *input_case = row->input_case;
+    return true;
+}
+
+/* ---- tolerances ---- */
+
+/* Relative Frobenius error allowed on the strictly lower part. The output's own rounding gives
+ * 1.6e-3 in bf16 and 2e-4 in fp16 (half a unit in the last place, uniform); the rest is room for
+ * the path. TF32 operands (11 bits) in the couplings add up to 1.3e-3 where keys are correlated,
+ * for there |T10| is small against the products it is the sum of. Long sums of a strong gate lose
+ * digits in fp32 (|G| up to 4e4, unit 2^-8): the exponent's absolute error is an element's
+ * relative one. */
+enum tolerance_class { CLASS_PLAIN, CLASS_CORRELATED, CLASS_GATE, CLASS_COUNT };
+
+static const double tolerances[2][2][CLASS_COUNT] = {
+    /* bf16 */
+    {
+        /* fp32 couplings */ {4e-3, 4e-3, 6e-3},
+        /* tf32 couplings */ {4e-3, 6e-3, 6e-3},
+    },
+    /* fp16 */
+    {
+        /* fp32 couplings */ {5e-4, 5e-4, 4e-3},
+        /* tf32 couplings */ {1e-3, 2e-3, 4e-3},
+    },
+};
+
+static enum tolerance_class class_of(int input_case) {
+    switch (input_case) {
+    case KKT_SOLVE_CASE_CORRELATED:
+    case KKT_SOLVE_CASE_DUPLICATES:
+    case KKT_SOLVE_CASE_GROWTH:
+    case KKT_SOLVE_CASE_LONG_KEYS:
+        return CLASS_CORRELATED;
+    case KKT_SOLVE_CASE_STRONG_GATE:
+    case KKT_SOLVE_CASE_STEEP_GATE:
+        return CLASS_GATE;
+    default:
+        return CLASS_PLAIN;
+    }
+}
+
+double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, int input_case) {
+    const int half = problem->v[KKT_SOLVE_DTYPE] == KKT_FP16;
+    const int tf32 = config->v[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32;
+    return tolerances[half][tf32][class_of(input_case)];
+}
+
+/* ---- scoring ---- */
+
+/* Strictly lower part by error; the diagonal must be exactly 1, and what is above it or past the
+ * sequence's end exactly 0: the unit diagonal would hide errors in a norm over all. An error that
+ * no value of the dtype avoids (half the spacing of its smallest numbers) counts as none. */
+void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const double *expected,
+                     const double *actual, kkt_score *score) {
+    const double unavoidable = problem->v[KKT_SOLVE_DTYPE] == KKT_FP16 ? 0x1p-25 : 0x1p-126;
+    for (int64_t i = 0; i < region->rows; i++) {
+        for (int64_t j = 0; j < region->columns; j++) {
+            const double right = expected[i * region->columns + j];
+            const double given = actual[i * region->columns + j];
+            const double error = fabs(given - right);
+            score->elements++;
+            if (isfinite(right))
+                score->growth = fmax(score->growth, fabs(right));
+            else
+                score->growth = INFINITY;
+            if (!isfinite(given)) {
+                score->not_finite += isfinite(right) != 0;
+            } else if (j >= i) {
+                score->inexact += given != right;
+                score->max_abs = fmax(score->max_abs, error);
+            } else if (isfinite(right)) {
+                score->max_abs = fmax(score->max_abs, error);
+                score->reference_sq += right * right;
+                if (error > unavoidable)
+                    score->error_sq += error * error;
+            }
+        }
+    }
+}
+
+/* ---- inputs from outside ---- */
+
+/* "g[0,5,3]" for element `index` of a tensor. */
+static void name_element(const kkt_tensor *tensor, int64_t index, char *out, size_t size) {
+    int64_t at[KKT_TENSOR_DIMS] = {0};
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        at[d] = index % tensor->dims[d];
+        index /= tensor->dims[d];
+    }
+    size_t length = (size_t)snprintf(out, size, "%s[", tensor->name);
+    for (int d = 0; d < tensor->rank && length < size; d++)
+        length += (size_t)snprintf(out + length, size - length, "%s%" PRId64, d ? "," : "", at[d]);
+    if (length < size)
+        snprintf(out + length, size - length, "]");
+}
+
+static kkt_status check_values(const kkt_host_tensor *host, bool gate, kkt_error *err) {
+    const int64_t count = kkt_tensor_elements(&host->tensor);
+    char element[96];
+    for (int64_t i = 0; i < count; i++) {
+        const double value = kkt_dtype_load(host->tensor.dtype, host->data, (size_t)i);
+        if (isfinite(value) && !(gate && value > 0.0))
+            continue;
+        name_element(&host->tensor, i, element, sizeof element);
+        if (!isfinite(value))
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "%s is %g: inputs must be finite", element,
+                            value);
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "%s is %g, but the gate must be <= 0: pass log g, not alpha", element,
+                        value);
+    }
+    return KKT_OK;
+}
+
+static kkt_status check_boundaries(const kkt_values *problem, const kkt_host_tensor *cu,
+                                   kkt_error *err) {
+    const int64_t sequences = problem->v[KKT_SOLVE_SEQUENCES];
+    const int64_t tokens = problem->v[KKT_SOLVE_TOKENS];
+    int64_t before = 0;
+    for (int64_t s = 0; s <= sequences; s++) {
+        const int64_t at = (int64_t)kkt_dtype_load(cu->tensor.dtype, cu->data, (size_t)s);
+        if (s == 0 && at != 0)
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "cu_seqlens[0] is %" PRId64 ", it must be 0",
+                            at);
+        if (at < before)
+            return kkt_fail(err, KKT_ERR_INPUT, 0,
+                            "cu_seqlens[%" PRId64 "] is %" PRId64 ", below the %" PRId64
+                            " before it: boundaries must not decrease",
+                            s, at, before);
+        before = at;
+    }
+    if (before != tokens)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "cu_seqlens ends at %" PRId64 ", but there are %" PRId64 " tokens", before,
+                        tokens);
+    return KKT_OK;
+}
+
+kkt_status kkt_solve_check_inputs(const kkt_values *problem, kkt_host_tensors *inputs,
+                                  kkt_error *err) {
+    for (int i = 0; i < KKT_SOLVE_TENSOR_T; i++) {
+        const kkt_host_tensor *host = &inputs->t[i];
+        if (!host->data) {
+            if (host->tensor.optional)
+                continue;
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "tensor %s is missing", host->tensor.name);
+        }
+        kkt_status status = i == KKT_SOLVE_TENSOR_CU_SEQLENS
+                                ? check_boundaries(problem, host, err)
+                                : check_values(host, i == KKT_SOLVE_TENSOR_G, err);
+        if (status != KKT_OK)
+            return status;
+    }
+    return KKT_OK;
+}
