@@ -7,11 +7,17 @@
 #include "db/store.h"
 #include "model/arch.h"
 
+/* The chunk size that stands for a kernel (macros of the header, look-up without a chunk) until
+ * a pipeline that shares it has chosen one end to end. */
+#define KKT_DEFAULT_CHUNK 64
+
 /* One exported entry: the best configuration of a kernel, style, problem and chunk. All strings
  * live in the view's arena. */
 typedef struct kkt_entry {
     const char *kernel, *style, *problem, *config;
     int64_t chunk;        /* 0: the kernel has none */
+    int problem_rank;     /* place among the kernel's default problems; INT_MAX: none of them */
+    bool noisy;           /* timed, but its interval stayed wide: ranks below every other time */
     bool best_of_problem; /* the best over all chunks of its kernel and problem */
     int64_t candidate_id;
     kkt_provenance provenance;
@@ -37,6 +43,8 @@ typedef struct kkt_entry {
     size_t tie_count;
 } kkt_entry;
 
+/* Candidates that are no result, by cause. Reasons that differ in their numbers alone are one
+ * group; `reason` is then the example's. */
 typedef struct kkt_reject_group {
     const char *kernel, *style, *problem, *outcome, *reason;
     int64_t count;
@@ -49,16 +57,30 @@ typedef struct kkt_view {
     size_t entry_count;
     kkt_entry *entries; /* sorted: kernel, style, problem (default problem first), chunk */
     size_t reject_count;
-    kkt_reject_group *rejects;
+    kkt_reject_group *rejects; /* sorted: kernel, style, problem, outcome, most frequent first */
     int64_t candidates, measured, replayed, compiled, stale;
 } kkt_view;
 
-/* Builds the view of an architecture and device (`kernel` NULL: all). The best entry: fresh
- * before stale, measured or replayed before compiled before predicted, then the smallest median;
- * overlapping intervals are a tie, broken by lower bound of the interval's configuration text order
- * so that the same database always gives the same winner. */
+/* Builds the view of an architecture and device (`kernel` NULL: all; `db` NULL: the model alone).
+ * The best entry: measured or replayed before noisy before compiled before predicted, and within
+ * each fresh before stale, so that an edited kernel keeps its old result, marked stale, until a new
+ * one is measured; then the smallest median (without one: no spills, then the smallest prediction),
+ * then the lower end of the interval, then the configuration's text. The same database always gives
+ * the same winner. Results of the same rank whose intervals overlap the winner's are its ties.
+ * Kernel, style, problem (the defaults and those of the database) and chunk without any result
+ * get the configuration that the model likes best. */
 kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                          const kkt_device *device, const char *kernel, kkt_arena *arena,
                          kkt_view *out, kkt_error *err);
+
+bool kkt_entry_measured(const kkt_entry *entry); /* it has a time */
+/* "measured", "replayed", "compiled", "predicted", or "stale". */
+const char *kkt_entry_provenance(const kkt_entry *entry);
+/* The entry that stands for a kernel and problem: chunk KKT_DEFAULT_CHUNK (or `chunk`, where not
+ * 0) in its best style, else the best of the problem. NULL where there is none. */
+const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
+                                   int64_t chunk);
+/* Negative where `a` is the better result; 0 only for equal configurations. */
+int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b);
 
 #endif

@@ -1,0 +1,172 @@
+/* `kkttune.config/1`: docs/formats.md, docs/schemas/kkttune.config-1.schema.json. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/version.h"
+#include "reports/canonical.h"
+#include "reports/export/exporters.h"
+
+/* "k=v,..." as an object: integers as numbers, names as strings. */
+static void add_pairs(kkt_json *object, const char *text) {
+    kkt_pair pair;
+    while (kkt_pair_next(&text, &pair)) {
+        if (pair.is_integer)
+            kkt_json_add_int(object, pair.key, pair.integer);
+        else
+            kkt_json_add_string(object, pair.key, pair.text);
+    }
+}
+
+/* Unknown reals are left out: a reader sees no member rather than null. */
+static void add_known_real(kkt_json *object, const char *key, double value) {
+    if (isfinite(value))
+        kkt_json_add_real(object, key, value);
+}
+
+static void add_known_int(kkt_json *object, const char *key, int64_t value) {
+    if (value >= 0)
+        kkt_json_add_int(object, key, value);
+}
+
+static void add_time(kkt_json *object, const kkt_entry *entry) {
+    kkt_json *time = kkt_json_add_object(object, "time_us");
+    kkt_json_add_real(time, "median", entry->time_us);
+    kkt_json_add_real(time, "low", entry->low_us);
+    kkt_json_add_real(time, "high", entry->high_us);
+    kkt_json_add_int(time, "samples", entry->samples);
+}
+
+void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *parent, const char *key) {
+    kkt_json *object = kkt_json_add_object(parent, key);
+    kkt_json_add_string(object, "kernel", entry->kernel);
+    kkt_json_add_string(object, "style", entry->style);
+    add_pairs(kkt_json_add_object(object, "problem"), entry->problem);
+    add_pairs(kkt_json_add_object(object, "config"), entry->config);
+    kkt_json *launch = kkt_json_add_object(object, "launch");
+    add_known_int(launch, "threads", entry->threads);
+    add_known_int(launch, "smem_bytes", entry->smem_bytes);
+    add_known_int(launch, "registers", entry->registers);
+    kkt_json_add_string(object, "provenance", kkt_entry_provenance(entry));
+    if (entry->stale_reason != NULL)
+        kkt_json_add_string(object, "stale_reason", entry->stale_reason);
+    if (kkt_entry_measured(entry))
+        add_time(object, entry);
+    if (kkt_entry_measured(entry) && entry->noisy)
+        kkt_json_add_bool(object, "noisy", true);
+    add_known_real(object, "predicted_us", entry->predicted_us);
+    add_known_real(object, "lower_bound_us", entry->lower_bound_us);
+    if (entry->limiter != NULL)
+        kkt_json_add_string(object, "limiter", entry->limiter);
+    if (kkt_entry_measured(entry)) {
+        kkt_json *error = kkt_json_add_object(object, "error");
+        add_known_real(error, "rel_fro", entry->rel_fro);
+        add_known_real(error, "max_abs", entry->max_abs);
+        add_known_real(error, "tolerance", entry->tolerance);
+    }
+    kkt_json *ties = kkt_json_add_array(object, "ties");
+    for (size_t i = 0; i < entry->tie_count; i++)
+        add_pairs(kkt_json_add_object(ties, NULL), entry->ties[i]);
+    if (entry->kernel_hash != NULL)
+        kkt_json_add_string(object, "kernel_hash", entry->kernel_hash);
+}
+
+static double curve_time(const kkt_entry *entry) {
+    return kkt_entry_measured(entry) ? entry->time_us : entry->predicted_us;
+}
+
+static void add_curve_point(kkt_json *curve, const kkt_entry *entry) {
+    kkt_json *point = kkt_json_add_object(curve, NULL);
+    kkt_json_add_int(point, "chunk", entry->chunk);
+    kkt_json_add_string(point, "style", entry->style);
+    if (kkt_entry_measured(entry))
+        kkt_json_add_real(point, "time_us", entry->time_us);
+    add_known_real(point, "predicted_us", entry->predicted_us);
+    kkt_json_add_string(point, "provenance", kkt_entry_provenance(entry));
+    if (entry->limiter != NULL)
+        kkt_json_add_string(point, "limiter", entry->limiter);
+}
+
+/* The C curve of one kernel and problem: `first` is its first entry in the view. */
+static void add_choice(const kkt_view *view, const kkt_entry *first, kkt_json *choices) {
+    const kkt_entry *best = NULL, *standing;
+    standing = kkt_view_standing(view, first->kernel, first->problem, 0);
+    kkt_json *choice = kkt_json_add_object(choices, NULL);
+    kkt_json_add_string(choice, "pipeline", first->kernel);
+    add_pairs(kkt_json_add_object(choice, "problem"), first->problem);
+    kkt_json_add_int(choice, "best", standing->chunk);
+    kkt_json *curve = kkt_json_add_array(choice, "curve");
+    int64_t last = 0;
+    for (;;) { /* ascending chunk, the best style of each */
+        const kkt_entry *next = NULL;
+        for (size_t i = 0; i < view->entry_count; i++) {
+            const kkt_entry *entry = &view->entries[i];
+            if (strcmp(entry->kernel, first->kernel) != 0 ||
+                strcmp(entry->problem, first->problem) != 0 || entry->chunk <= last)
+                continue;
+            if (next == NULL || entry->chunk < next->chunk ||
+                (entry->chunk == next->chunk && kkt_entry_compare(entry, next) < 0))
+                next = entry;
+        }
+        if (next == NULL)
+            break;
+        add_curve_point(curve, next);
+        last = next->chunk;
+        if (next->best_of_problem)
+            best = next;
+    }
+    kkt_text why = {0};
+    kkt_text_printf(&why,
+                    "%s is one part of a pipeline that shares the chunk size, so its own time does "
+                    "not choose it: C = %lld stands until a whole pipeline is timed",
+                    first->kernel, (long long)standing->chunk);
+    if (best != NULL && isfinite(curve_time(best)))
+        kkt_text_printf(&why, "; alone it is fastest at C = %lld (%.4g us, %s)",
+                        (long long)best->chunk, curve_time(best), kkt_entry_provenance(best));
+    kkt_text_add(&why, ".");
+    kkt_json_add_string(choice, "why", kkt_text_get(&why));
+    kkt_text_free(&why);
+}
+
+static bool first_of_problem(const kkt_view *view, size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(view->entries[i].kernel, view->entries[index].kernel) == 0 &&
+            strcmp(view->entries[i].problem, view->entries[index].problem) == 0)
+            return false;
+    return true;
+}
+
+static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
+    (void)err;
+    kkt_json *root = kkt_json_object();
+    kkt_json_add_string(root, "schema", "kkttune.config/1");
+    kkt_json *tool = kkt_json_add_object(root, "tool");
+    kkt_json_add_string(tool, "name", "kkttune");
+    kkt_json_add_string(tool, "version", KKT_VERSION);
+    kkt_json_add_string(root, "arch", view->arch->name);
+    kkt_json *device = kkt_json_add_object(root, "device");
+    kkt_json_add_string(device, "name", view->device->full_name);
+    kkt_json_add_string(device, "id", view->device->name);
+    kkt_json_add_int(device, "sm_count", (int64_t)view->device->sm_count.value);
+    kkt_json *entries = kkt_json_add_array(root, "entries");
+    for (size_t i = 0; i < view->entry_count; i++)
+        kkt_entry_add_json(&view->entries[i], entries, NULL);
+    kkt_json *choices = kkt_json_add_array(root, "chunk_choice");
+    for (size_t i = 0; i < view->entry_count; i++)
+        if (view->entries[i].chunk > 0 && first_of_problem(view, i))
+            add_choice(view, &view->entries[i], choices);
+    char *text = kkt_json_print(root, true);
+    kkt_text_add(out, text);
+    kkt_text_add(out, "\n");
+    free(text);
+    kkt_json_close(root);
+    return KKT_OK;
+}
+
+const kkt_report_type kkt_report_json = {
+    .name = "json",
+    .summary = "best configurations, schema kkttune.config/1",
+    .file_format = "kkttune_%s.json",
+    .render = render,
+};

@@ -1,0 +1,174 @@
+#include "reports/modelled.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/predict.h"
+
+void kkt_entry_clear(kkt_entry *entry) {
+    memset(entry, 0, sizeof *entry);
+    entry->candidate_id = KKT_UNKNOWN_INT;
+    entry->provenance = KKT_PREDICTED;
+    entry->threads = entry->registers = entry->registers_predicted = KKT_UNKNOWN_INT;
+    entry->smem_bytes = entry->smem_predicted = entry->spill_bytes = KKT_UNKNOWN_INT;
+    entry->blocks_per_sm = KKT_UNKNOWN_INT;
+    entry->time_us = entry->low_us = entry->high_us = KKT_UNKNOWN_REAL;
+    entry->predicted_us = entry->lower_bound_us = KKT_UNKNOWN_REAL;
+    entry->hbm_bytes = entry->hbm_bytes_per_token = entry->chain_steps = KKT_UNKNOWN_REAL;
+    entry->rel_fro = entry->max_abs = entry->tolerance = KKT_UNKNOWN_REAL;
+}
+
+bool kkt_modelled_find(const char *kernel, const char *style, const kkt_kernel **out_kernel,
+                       const kkt_variant **out_variant) {
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count; k++) {
+        if (strcmp(kernels[k]->name, kernel) != 0)
+            continue;
+        const kkt_style *found = kkt_style_find(style);
+        const kkt_variant *variant =
+            found == NULL ? NULL : kkt_kernel_variant(kernels[k], found->id);
+        if (variant == NULL)
+            return false;
+        *out_kernel = kernels[k];
+        *out_variant = variant;
+        return true;
+    }
+    return false;
+}
+
+void kkt_modelled_fill(const kkt_variant *variant, const kkt_arch *arch, const kkt_device *device,
+                       const kkt_values *problem, const kkt_values *config, kkt_arena *arena,
+                       kkt_entry *entry) {
+    kkt_footprint footprint;
+    kkt_prediction prediction;
+    char reason[512] = "";
+    memset(&footprint, 0, sizeof footprint);
+    variant->footprint(problem, config, arch, &footprint);
+    kkt_predict(&footprint, arch, device, NULL, &prediction);
+    kkt_prediction_reason(&footprint, arch, device, &prediction, reason, sizeof reason);
+    entry->threads = footprint.threads;
+    entry->smem_bytes = prediction.dynamic_smem_bytes;
+    entry->registers = entry->registers_predicted = prediction.registers;
+    entry->smem_predicted = prediction.smem_bytes;
+    entry->predicted_us = prediction.predicted_us;
+    entry->lower_bound_us = prediction.lower_bound_us;
+    entry->hbm_bytes = prediction.hbm_bytes;
+    entry->hbm_bytes_per_token = prediction.hbm_bytes_per_token;
+    entry->chain_steps = prediction.chain_steps;
+    entry->blocks_per_sm = prediction.occupancy.blocks_per_sm;
+    entry->limiter = kkt_limiter_name(prediction.limiter);
+    entry->reason = kkt_arena_strdup(arena, reason);
+}
+
+typedef struct descent {
+    const kkt_variant *variant;
+    const kkt_arch *arch;
+    const kkt_device *device;
+    const kkt_values *problem;
+    int chunk_index; /* the parameter that is held; -1: none */
+} descent;
+
+/* Predicted time of a configuration; infinite where it cannot be used. A spilling one is worth a
+ * multiple of its predicted time, for the time model knows nothing of local memory. */
+static double cost(const descent *d, const kkt_values *config) {
+    char reason[320];
+    if (!d->variant->applicable(d->problem, config, d->arch, reason, sizeof reason))
+        return (double)INFINITY;
+    kkt_footprint footprint;
+    kkt_prediction prediction;
+    memset(&footprint, 0, sizeof footprint);
+    d->variant->footprint(d->problem, config, d->arch, &footprint);
+    kkt_predict(&footprint, d->arch, d->device, NULL, &prediction);
+    if (prediction.infeasible != KKT_FEASIBLE || !isfinite(prediction.predicted_us))
+        return (double)INFINITY;
+    return prediction.predicted_us * (prediction.spills ? 4.0 : 1.0);
+}
+
+/* The first usable configuration within two changes of `config`. */
+static bool first_usable(const descent *d, kkt_values *config, double *best) {
+    const kkt_param_table *table = &d->variant->params;
+    *best = cost(d, config);
+    for (size_t a = 0; a < table->count && !isfinite(*best); a++) {
+        for (size_t i = 0; i < table->params[a].count && (int)a != d->chunk_index; i++) {
+            kkt_values one = *config;
+            one.v[a] = table->params[a].values[i];
+            for (size_t b = a; b < table->count; b++) {
+                for (size_t j = 0; j < table->params[b].count && (int)b != d->chunk_index; j++) {
+                    kkt_values two = one;
+                    if (b != a)
+                        two.v[b] = table->params[b].values[j];
+                    *best = cost(d, &two);
+                    if (isfinite(*best)) {
+                        *config = two;
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+    return isfinite(*best);
+}
+
+/* One sweep over all parameters; true where something improved. */
+static bool sweep(const descent *d, kkt_values *config, double *best) {
+    const kkt_param_table *table = &d->variant->params;
+    bool improved = false;
+    for (size_t p = 0; p < table->count; p++) {
+        if ((int)p == d->chunk_index)
+            continue;
+        for (size_t i = 0; i < table->params[p].count; i++) {
+            kkt_values other = *config;
+            other.v[p] = table->params[p].values[i];
+            double time = cost(d, &other);
+            if (time < *best) {
+                *best = time;
+                *config = other;
+                improved = true;
+            }
+        }
+    }
+    return improved;
+}
+
+bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
+                       const kkt_device *device, const kkt_values *problem, int64_t chunk,
+                       kkt_values *config) {
+    descent d = {variant, arch, device, problem, -1};
+    kkt_params_defaults(&variant->params, config);
+    if (kernel->chunk_param != NULL && chunk != 0) {
+        d.chunk_index = kkt_params_find(&variant->params, kernel->chunk_param);
+        if (d.chunk_index >= 0)
+            config->v[d.chunk_index] = chunk;
+    }
+    double best;
+    if (!first_usable(&d, config, &best))
+        return false;
+    for (int round = 0; round < 8 && sweep(&d, config, &best); round++) {
+    }
+    return true;
+}
+
+bool kkt_modelled_entry(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
+                        const kkt_device *device, const kkt_values *problem, int64_t chunk,
+                        kkt_arena *arena, kkt_entry *entry) {
+    kkt_values config;
+    if (!kkt_modelled_best(kernel, variant, arch, device, problem, chunk, &config))
+        return false;
+    kkt_entry_clear(entry);
+    kkt_text text = {0};
+    kkt_params_format(&kernel->problem, problem, &text);
+    entry->problem = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    kkt_params_format(&variant->params, &config, &text);
+    entry->config = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    entry->kernel = kernel->name;
+    entry->style = kkt_style_get(variant->style)->name;
+    entry->chunk = chunk;
+    kkt_modelled_fill(variant, arch, device, problem, &config, arena, entry);
+    char hash[65];
+    kkt_variant_hash(variant, hash);
+    entry->kernel_hash = kkt_arena_strdup(arena, hash);
+    return true;
+}

@@ -1,0 +1,476 @@
+#include "reports/view.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/canonical.h"
+#include "reports/modelled.h"
+
+/* Entries of equal rank are comparable with each other; a higher one always wins. */
+typedef enum rank {
+    RANK_PREDICTED,
+    RANK_STALE_COMPILED,
+    RANK_COMPILED,
+    RANK_NOISY,
+    RANK_STALE_MEASURED,
+    RANK_MEASURED
+} rank;
+
+typedef struct builder {
+    kkt_arena *arena;
+    const kkt_arch *arch;
+    const kkt_device *device;
+    kkt_view *view;
+    kkt_entry *rows; /* one a candidate that is a result */
+    size_t row_count, row_capacity;
+    const char **reject_keys; /* reasons with their numbers taken out, beside view->rejects */
+    size_t reject_capacity;
+    const char *ranked_kernel, *ranked_problem; /* what `ranked` was found for last */
+    int ranked;
+} builder;
+
+bool kkt_entry_measured(const kkt_entry *entry) {
+    return isfinite(entry->time_us) != 0;
+}
+
+const char *kkt_entry_provenance(const kkt_entry *entry) {
+    return entry->stale_reason != NULL ? "stale" : kkt_provenance_name(entry->provenance);
+}
+
+static rank rank_of(const kkt_entry *entry) {
+    if (kkt_entry_measured(entry) && entry->noisy)
+        return RANK_NOISY;
+    if (kkt_entry_measured(entry))
+        return entry->stale_reason != NULL ? RANK_STALE_MEASURED : RANK_MEASURED;
+    if (entry->provenance == KKT_COMPILED)
+        return entry->stale_reason != NULL ? RANK_STALE_COMPILED : RANK_COMPILED;
+    return RANK_PREDICTED;
+}
+
+/* NaN comes last. */
+static int compare_reals(double a, double b) {
+    if (isnan(a) || isnan(b))
+        return (isnan(a) != 0) - (isnan(b) != 0);
+    return (a > b) - (a < b);
+}
+
+int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
+    rank rank_a = rank_of(a), rank_b = rank_of(b);
+    if (rank_a != rank_b)
+        return rank_a > rank_b ? -1 : 1;
+    int order;
+    if (rank_a >= RANK_NOISY) {
+        order = compare_reals(a->time_us, b->time_us);
+        if (order == 0)
+            order = compare_reals(a->low_us, b->low_us);
+    } else {
+        order = (a->spill_bytes > 0) - (b->spill_bytes > 0);
+        if (order == 0)
+            order = compare_reals(a->predicted_us, b->predicted_us);
+    }
+    return order != 0 ? order : strcmp(a->config, b->config);
+}
+
+/* Position of a problem in its kernel's default list; INT_MAX where it is none of them. */
+static int problem_order(const char *kernel_name, const char *problem) {
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count; k++) {
+        const kkt_kernel *kernel = kernels[k];
+        if (strcmp(kernel->name, kernel_name) != 0)
+            continue;
+        for (int i = 0; kernel->default_problems[i] != NULL; i++) {
+            kkt_values values;
+            kkt_text text = {0};
+            kkt_params_defaults(&kernel->problem, &values);
+            bool same = kkt_params_parse(&kernel->problem, kernel->default_problems[i], &values,
+                                         NULL, NULL) == KKT_OK;
+            kkt_params_format(&kernel->problem, &values, &text);
+            same = same && strcmp(kkt_text_get(&text), problem) == 0;
+            kkt_text_free(&text);
+            if (same)
+                return i;
+        }
+    }
+    return INT_MAX;
+}
+
+/* Kernel, style, problem, chunk: what an entry is kept for. */
+static int compare_groups(const kkt_entry *a, const kkt_entry *b) {
+    int order = strcmp(a->kernel, b->kernel);
+    if (order == 0)
+        order = strcmp(a->style, b->style);
+    if (order == 0)
+        order = (a->problem_rank > b->problem_rank) - (a->problem_rank < b->problem_rank);
+    if (order == 0)
+        order = strcmp(a->problem, b->problem);
+    return order != 0 ? order : (a->chunk > b->chunk) - (a->chunk < b->chunk);
+}
+
+static int compare_rows(const void *a, const void *b) {
+    int order = compare_groups(a, b);
+    return order != 0 ? order : kkt_entry_compare(a, b);
+}
+
+/* Rows come sorted by problem: looked up once for each. */
+static int cached_problem_order(builder *b, const char *kernel, const char *problem) {
+    if (b->ranked_kernel == NULL || strcmp(b->ranked_kernel, kernel) != 0 ||
+        strcmp(b->ranked_problem, problem) != 0) {
+        b->ranked_kernel = kernel;
+        b->ranked_problem = problem;
+        b->ranked = problem_order(kernel, problem);
+    }
+    return b->ranked;
+}
+
+static kkt_entry *add_row(builder *b) {
+    if (b->row_count == b->row_capacity) {
+        size_t capacity = b->row_capacity == 0 ? 256 : 2 * b->row_capacity;
+        kkt_entry *rows = kkt_arena_array(b->arena, capacity, sizeof *rows);
+        if (b->row_count > 0)
+            memcpy(rows, b->rows, b->row_count * sizeof *rows);
+        b->rows = rows;
+        b->row_capacity = capacity;
+    }
+    return &b->rows[b->row_count++];
+}
+
+/* "heads_per_block 4 does not divide 2" -> "heads_per_block # does not divide #". */
+static char *without_numbers(kkt_arena *arena, const char *reason) {
+    char *out = kkt_arena_strdup(arena, reason), *to = out;
+    for (const char *from = reason; *from != '\0';) {
+        if (*from >= '0' && *from <= '9') {
+            from += strspn(from, "0123456789.,");
+            *to++ = '#';
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+    return out;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void count_reject(builder *b, const kkt_result *result, const char *outcome) {
+    const char *reason =
+        result->run.reason != NULL && result->has_run ? result->run.reason : result->reason;
+    if (reason == NULL)
+        reason = result->has_prediction && result->prediction.reason != NULL
+                     ? result->prediction.reason
+                     : "no reason stored";
+    char *key = without_numbers(b->arena, reason);
+    kkt_view *view = b->view;
+    /* Rows come sorted, so that the group is most often among the last ones. */
+    for (size_t i = view->reject_count; i-- > 0;) {
+        kkt_reject_group *group = &view->rejects[i];
+        if (strcmp(group->problem, result->id.problem) == 0 &&
+            strcmp(group->outcome, outcome) == 0 && same_text(b->reject_keys[i], key) &&
+            strcmp(group->kernel, result->id.kernel) == 0 &&
+            strcmp(group->style, result->id.style) == 0) {
+            group->count++;
+            return;
+        }
+    }
+    if (view->reject_count == b->reject_capacity) {
+        size_t capacity = b->reject_capacity == 0 ? 64 : 2 * b->reject_capacity;
+        kkt_reject_group *groups = kkt_arena_array(b->arena, capacity, sizeof *groups);
+        const char **keys = kkt_arena_array(b->arena, capacity, sizeof *keys);
+        if (view->reject_count > 0) {
+            memcpy(groups, view->rejects, view->reject_count * sizeof *groups);
+            memcpy(keys, b->reject_keys, view->reject_count * sizeof *keys);
+        }
+        view->rejects = groups;
+        b->reject_keys = keys;
+        b->reject_capacity = capacity;
+    }
+    b->reject_keys[view->reject_count] = key;
+    view->rejects[view->reject_count++] = (kkt_reject_group){
+        .kernel = kkt_arena_strdup(b->arena, result->id.kernel),
+        .style = kkt_arena_strdup(b->arena, result->id.style),
+        .problem = kkt_arena_strdup(b->arena, result->id.problem),
+        .outcome = kkt_arena_strdup(b->arena, outcome),
+        .reason = kkt_arena_strdup(b->arena, reason),
+        .count = 1,
+        .example = kkt_arena_strdup(b->arena, result->id.config),
+    };
+}
+
+static void fill_prediction(kkt_entry *entry, const kkt_prediction_record *prediction,
+                            kkt_arena *arena) {
+    entry->registers = entry->registers_predicted = prediction->registers;
+    entry->smem_predicted = prediction->smem_bytes;
+    entry->hbm_bytes = prediction->hbm_bytes;
+    entry->hbm_bytes_per_token = prediction->hbm_bytes_per_token;
+    entry->blocks_per_sm = prediction->blocks_per_sm;
+    entry->limiter = kkt_arena_strdup(arena, prediction->limiter);
+    entry->reason = kkt_arena_strdup(arena, prediction->reason);
+    entry->chain_steps = prediction->chain_steps;
+    entry->lower_bound_us = prediction->lower_bound_us;
+    entry->predicted_us = prediction->predicted_us;
+    if (entry->smem_bytes < 0)
+        entry->smem_bytes = prediction->smem_bytes;
+}
+
+static void fill_build(kkt_entry *entry, const kkt_build_record *build, kkt_arena *arena) {
+    entry->kernel_hash = kkt_arena_strdup(arena, build->kernel_hash);
+    if (build->registers > 0)
+        entry->registers = build->registers;
+    if (build->dynamic_smem_bytes >= 0)
+        entry->smem_bytes = build->dynamic_smem_bytes;
+    if (build->spill_store_bytes >= 0)
+        entry->spill_bytes =
+            build->spill_store_bytes + (build->spill_load_bytes > 0 ? build->spill_load_bytes : 0);
+}
+
+static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *arena) {
+    entry->time_us = run->time_us;
+    entry->low_us = isfinite(run->time_low_us) ? run->time_low_us : run->time_us;
+    entry->high_us = isfinite(run->time_high_us) ? run->time_high_us : run->time_us;
+    entry->samples = run->sample_count;
+    entry->rel_fro = run->rel_fro;
+    entry->max_abs = run->max_abs;
+    entry->tolerance = run->tolerance;
+    entry->gpu = kkt_arena_strdup(arena, run->gpu);
+    entry->driver = kkt_arena_strdup(arena, run->driver);
+    entry->date = kkt_arena_strdup(arena, run->date);
+}
+
+static void add_result(builder *b, const kkt_result *result) {
+    kkt_entry *entry = add_row(b);
+    kkt_arena *arena = b->arena;
+    kkt_entry_clear(entry);
+    entry->kernel = kkt_arena_strdup(arena, result->id.kernel);
+    entry->style = kkt_arena_strdup(arena, result->id.style);
+    entry->problem = kkt_arena_strdup(arena, result->id.problem);
+    entry->config = kkt_arena_strdup(arena, result->id.config);
+    entry->problem_rank = cached_problem_order(b, entry->kernel, entry->problem);
+    entry->noisy = result->outcome == KKT_OUTCOME_NOISY;
+    entry->candidate_id = result->candidate_id;
+    entry->provenance = result->provenance;
+    entry->stale_reason = kkt_arena_strdup(arena, result->stale_reason);
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    if (kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant)) {
+        entry->chunk = kernel->chunk_param == NULL
+                           ? 0
+                           : kkt_pair_integer(entry->config, kernel->chunk_param, 0);
+        kkt_values problem, config;
+        kkt_params_defaults(&kernel->problem, &problem);
+        kkt_params_defaults(&variant->params, &config);
+        if (kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) == KKT_OK &&
+            kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) == KKT_OK)
+            kkt_modelled_fill(variant, b->arch, b->device, &problem, &config, arena, entry);
+    } else {
+        entry->chunk = kkt_pair_integer(entry->config, "chunk", 0);
+    }
+    if (entry->threads < 0)
+        entry->threads = (int)kkt_pair_integer(entry->config, "threads", KKT_UNKNOWN_INT);
+    if (result->has_prediction)
+        fill_prediction(entry, &result->prediction, arena);
+    if (result->has_build)
+        fill_build(entry, &result->build, arena);
+    if (result->has_run)
+        fill_run(entry, &result->run, arena);
+}
+
+static void count_result(kkt_view *view, const kkt_result *result) {
+    view->candidates++;
+    bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
+    view->measured += timed && result->provenance == KKT_MEASURED;
+    view->replayed += timed && result->provenance == KKT_REPLAYED;
+    view->compiled += result->has_build && result->build.outcome == KKT_OUTCOME_COMPILED;
+    view->stale += result->stale_reason != NULL;
+}
+
+static kkt_status visit(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    builder *b = context;
+    count_result(b->view, result);
+    switch (result->outcome) {
+    case KKT_OUTCOME_PREDICTED:
+        if (result->has_prediction && !result->prediction.feasible)
+            count_reject(b, result, kkt_outcome_name(KKT_OUTCOME_REJECTED));
+        else
+            add_result(b, result);
+        break;
+    case KKT_OUTCOME_COMPILED:
+    case KKT_OUTCOME_OK:
+        add_result(b, result);
+        break;
+    case KKT_OUTCOME_NOISY: /* told as such, and still better than no time at all */
+        add_result(b, result);
+        count_reject(b, result, kkt_outcome_name(result->outcome));
+        break;
+    case KKT_OUTCOME_REJECTED:
+    case KKT_OUTCOME_BUILD_FAILED:
+    case KKT_OUTCOME_LAUNCH_FAILED:
+    case KKT_OUTCOME_WRONG_RESULT:
+    case KKT_OUTCOME_RACY:
+    case KKT_OUTCOME_TIMED_OUT:
+    case KKT_OUTCOME_CRASHED:
+    case KKT_OUTCOME_COUNT:
+    default:
+        count_reject(b, result, kkt_outcome_name(result->outcome));
+        break;
+    }
+    return KKT_OK;
+}
+
+/* Adds a modelled row for every chunk of one problem; a group that has results ignores it. */
+static void add_modelled(builder *b, const kkt_kernel *kernel, const kkt_variant *variant,
+                         const kkt_values *problem) {
+    int index =
+        kernel->chunk_param == NULL ? -1 : kkt_params_find(&variant->params, kernel->chunk_param);
+    size_t chunks = index < 0 ? 1 : variant->params.params[index].count;
+    for (size_t c = 0; c < chunks; c++) {
+        int64_t chunk = index < 0 ? 0 : variant->params.params[index].values[c];
+        kkt_entry entry;
+        if (kkt_modelled_entry(kernel, variant, b->arch, b->device, problem, chunk, b->arena,
+                               &entry)) {
+            entry.problem_rank = cached_problem_order(b, entry.kernel, entry.problem);
+            *add_row(b) = entry;
+        }
+    }
+}
+
+static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const char *text) {
+    kkt_values problem;
+    char reason[320];
+    kkt_params_defaults(&kernel->problem, &problem);
+    if (kkt_params_parse(&kernel->problem, text, &problem, NULL, NULL) != KKT_OK ||
+        !kernel->problem_valid(&problem, reason, sizeof reason))
+        return;
+    for (size_t v = 0; v < kernel->variant_count; v++)
+        add_modelled(b, kernel, &kernel->variants[v], &problem);
+}
+
+static void add_all_modelled(builder *b, const char *only) {
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    size_t stored = b->row_count;
+    for (size_t k = 0; k < count; k++) {
+        if (only != NULL && strcmp(only, kernels[k]->name) != 0)
+            continue;
+        for (size_t i = 0; kernels[k]->default_problems[i] != NULL; i++)
+            add_modelled_problem(b, kernels[k], kernels[k]->default_problems[i]);
+        const char *last = NULL;
+        for (size_t i = 0; i < stored; i++) {
+            const kkt_entry *row = &b->rows[i];
+            if (strcmp(row->kernel, kernels[k]->name) != 0 || same_text(last, row->problem))
+                continue;
+            last = row->problem;
+            if (row->problem_rank == INT_MAX)
+                add_modelled_problem(b, kernels[k], last);
+        }
+    }
+}
+
+static int compare_texts(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* `rows` are one group, the best first. */
+static void find_ties(builder *b, kkt_entry *best, const kkt_entry *rows, size_t count) {
+    if (!kkt_entry_measured(best))
+        count = 1;
+    const char **ties = kkt_arena_array(b->arena, count, sizeof *ties);
+    for (size_t i = 1; i < count && rank_of(&rows[i]) == rank_of(best); i++)
+        if (rows[i].low_us <= best->high_us && best->low_us <= rows[i].high_us &&
+            strcmp(rows[i].config, best->config) != 0)
+            ties[best->tie_count++] = rows[i].config;
+    qsort(ties, best->tie_count, sizeof *ties, compare_texts);
+    best->ties = ties;
+}
+
+static void choose(builder *b) {
+    kkt_view *view = b->view;
+    if (b->row_count > 0)
+        qsort(b->rows, b->row_count, sizeof *b->rows, compare_rows);
+    view->entries = kkt_arena_array(b->arena, b->row_count + 1, sizeof *view->entries);
+    for (size_t i = 0, end; i < b->row_count; i = end) {
+        for (end = i + 1; end < b->row_count && compare_groups(&b->rows[i], &b->rows[end]) == 0;)
+            end++;
+        kkt_entry *entry = &view->entries[view->entry_count++];
+        *entry = b->rows[i];
+        find_ties(b, entry, &b->rows[i], end - i);
+        const kkt_kernel *kernel;
+        const kkt_variant *variant;
+        if (entry->kernel_hash == NULL &&
+            kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant)) {
+            char hash[65];
+            kkt_variant_hash(variant, hash);
+            entry->kernel_hash = kkt_arena_strdup(b->arena, hash);
+        }
+    }
+}
+
+static void mark_best(kkt_view *view) {
+    for (size_t i = 0; i < view->entry_count; i++) {
+        kkt_entry *entry = &view->entries[i];
+        entry->best_of_problem = true;
+        for (size_t j = 0; j < view->entry_count && entry->best_of_problem; j++) {
+            const kkt_entry *other = &view->entries[j];
+            if (j != i && strcmp(entry->kernel, other->kernel) == 0 &&
+                strcmp(entry->problem, other->problem) == 0) {
+                int order = kkt_entry_compare(other, entry);
+                entry->best_of_problem = order > 0 || (order == 0 && i < j);
+            }
+        }
+    }
+}
+
+static int compare_rejects(const void *left, const void *right) {
+    const kkt_reject_group *a = left, *b = right;
+    int order = strcmp(a->kernel, b->kernel);
+    if (order == 0)
+        order = strcmp(a->style, b->style);
+    if (order == 0)
+        order = strcmp(a->problem, b->problem);
+    if (order == 0)
+        order = strcmp(a->outcome, b->outcome);
+    if (order == 0)
+        order = (a->count < b->count) - (a->count > b->count);
+    return order != 0 ? order : strcmp(a->reason, b->reason);
+}
+
+const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
+                                   int64_t chunk) {
+    const kkt_entry *at_chunk = NULL, *best = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (strcmp(entry->kernel, kernel) != 0 || strcmp(entry->problem, problem) != 0)
+            continue;
+        if (best == NULL || kkt_entry_compare(entry, best) < 0)
+            best = entry;
+        if (entry->chunk == (chunk != 0 ? chunk : KKT_DEFAULT_CHUNK) &&
+            (at_chunk == NULL || kkt_entry_compare(entry, at_chunk) < 0))
+            at_chunk = entry;
+    }
+    return at_chunk != NULL || chunk != 0 ? at_chunk : best;
+}
+
+kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                         const kkt_device *device, const char *kernel, kkt_arena *arena,
+                         kkt_view *out, kkt_error *err) {
+    memset(out, 0, sizeof *out);
+    out->arch = arch;
+    out->device = device;
+    builder b = {.arena = arena, .arch = arch, .device = device, .view = out};
+    if (db != NULL) {
+        kkt_result_filter filter = {.kernel = kernel, .arch = arch->name, .device = device->name};
+        kkt_status status = kkt_db_results(db, &filter, freshness, visit, &b, err);
+        if (status != KKT_OK)
+            return status;
+    }
+    add_all_modelled(&b, kernel);
+    choose(&b);
+    mark_best(out);
+    if (out->reject_count > 0)
+        qsort(out->rejects, out->reject_count, sizeof *out->rejects, compare_rejects);
+    return KKT_OK;
+}
