@@ -40,6 +40,7 @@ typedef struct kkt_arch {
     int smem_reserved_bytes;      /* per block, by the driver: 1,024 */
     int smem_allocation_unit;     /* 128 */
     int l1_smem_bytes;            /* L1 and shared memory together */
+    kkt_source l1_smem_source;    /* of the line above */
     int barriers_per_block_slot;  /* named barriers available = this * max blocks; 0: no limit */
     int tensor_memory_bytes;      /* tcgen05 tensor memory per SM; 0 where there is none */
     int has_cp_async, has_tma, has_wgmma;
@@ -53,7 +54,8 @@ typedef struct kkt_device {
     const char *arch;      /* "sm90" */
     kkt_fact sm_count;
     kkt_fact clock_ghz; /* boost clock */
-    kkt_fact hbm_gbps;  /* theoretical peak, 1e9 bytes a second */
+    kkt_fact hbm_gbps;  /* the vendor's figure, 1e9 bytes a second */
+    kkt_fact peak_gbps; /* memory clock x bus width; 0 where unknown: hbm_gbps serves */
     kkt_fact copy_gbps; /* measured ceiling of a copy, read + written; 0 where unknown */
     kkt_fact read_gbps; /* measured ceiling of reading alone; 0 where unknown */
     kkt_fact l2_bytes;
@@ -78,5 +80,10 @@ const kkt_device *kkt_device_first(const kkt_arch *arch);
 /* The row whose full name the driver's name starts with or equals, else NULL. */
 const kkt_device *kkt_device_by_full_name(const char *driver_name);
 const char *kkt_source_name(kkt_source source);
+
+/* Theoretical peak of the memory, 1e9 bytes a second: what a lower bound divides by. */
+double kkt_device_peak_gbps(const kkt_device *device);
+/* Dense bf16 tensor rate of the device (its own where it differs from the architecture's). */
+kkt_fact kkt_device_tensor_rate(const kkt_device *device, const kkt_arch *arch);
 
 #endif

@@ -19,9 +19,12 @@ typedef enum kkt_infeasible {
 } kkt_infeasible;
 
 typedef struct kkt_prediction {
-    double table_registers; /* per thread, the register tables alone (not rounded) */
-    int registers;          /* per thread at launch; at most 255 */
-    bool spills;            /* the demand is above 255 */
+    double table_registers; /* per thread, the register tables alone (not rounded); the largest
+                               of the roles */
+    double register_demand; /* per thread: tables, operands in flight, the style's overhead */
+    int registers;          /* per thread as allocated at launch; at most 255 */
+    bool spills;            /* the demand is above what a thread may have (255, or less by the
+                               launch bounds or a role's declaration) */
     int64_t smem_bytes;     /* static + dynamic, the driver's reserve not included */
     int64_t dynamic_smem_bytes;
     double hbm_bytes;           /* read + written */
@@ -29,10 +32,10 @@ typedef struct kkt_prediction {
     kkt_occupancy occupancy;
     kkt_infeasible infeasible;
     kkt_limiter limiter;   /* what takes the time; for an infeasible one what stops it */
-    double chain_steps;    /* dependent steps of one chunk */
-    double lower_bound_us; /* never above a measured time */
-    double predicted_us;
-    bool calibrated; /* false: constants of the architecture table */
+    double chain_steps;    /* dependent steps of one chunk: substitution, coupling, MMA */
+    double lower_bound_us; /* never above a measured time; infinite for an infeasible one */
+    double predicted_us;   /* infinite for an infeasible one */
+    bool calibrated;       /* false: constants of the architecture table */
 } kkt_prediction;
 
 /* Constants of the time model. Where a device was not calibrated: kkt_time_defaults. */
@@ -52,6 +55,11 @@ void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_
 /* `constants` NULL: the defaults. */
 void kkt_predict(const kkt_footprint *footprint, const kkt_arch *arch, const kkt_device *device,
                  const kkt_time_constants *constants, kkt_prediction *out);
+
+/* The two times alone, from a prediction whose resources are already filled in (time.c). */
+void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
+                      const kkt_device *device, const kkt_time_constants *constants,
+                      kkt_prediction *prediction);
 
 /* One sentence with the numbers: why it cannot launch, or what limits it and by how much. */
 void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,

@@ -1,0 +1,152 @@
+#include "model/predict.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define WARP 32
+
+static int64_t round_up(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+/* Bytes of the register tables that a role's threads share. */
+static double role_table_bytes(const kkt_footprint *fp, int role) {
+    double bytes = 0;
+    for (int i = 0; i < fp->buffer_count; ++i)
+        if (fp->buffers[i].place == KKT_PLACE_REGISTER && fp->buffers[i].role == role)
+            bytes += (double)kkt_buffer_bytes(&fp->buffers[i]);
+    return bytes;
+}
+
+/* The most a thread can be given: __launch_bounds__ holds every block to its share of the file,
+ * taken in whole units of the allocation. */
+static int register_cap(const kkt_footprint *fp, const kkt_arch *arch) {
+    int64_t warps = round_up(round_up(fp->threads, WARP) / WARP, arch->register_partitions);
+    int64_t blocks = fp->min_blocks > 0 ? fp->min_blocks : 1;
+    int64_t unit = arch->register_allocation_unit / WARP;
+    int64_t share = arch->registers_per_sm / (warps * WARP * blocks) / unit * unit;
+    return share > arch->max_registers_per_thread ? arch->max_registers_per_thread : (int)share;
+}
+
+/* Fills the register fields; false where the declared roles exceed what the launch allocates. */
+static bool predict_registers(const kkt_footprint *fp, const kkt_arch *arch, kkt_prediction *out) {
+    const kkt_style *style = kkt_style_get(fp->style);
+    int cap = register_cap(fp, arch);
+    int64_t declared = 0;
+    bool all_declared = fp->role_count > 0;
+    out->table_registers = out->register_demand = 0;
+    out->spills = false;
+    for (int r = 0; r < fp->role_count; ++r) {
+        const kkt_role *role = &fp->roles[r];
+        double tables = role_table_bytes(fp, r) / 4 / role->threads;
+        double demand = tables + role->extra_registers + style->register_overhead;
+        int limit = role->declared_registers > 0 ? role->declared_registers : cap;
+        out->spills = out->spills || demand > limit;
+        out->table_registers = fmax(out->table_registers, tables);
+        out->register_demand = fmax(out->register_demand, demand);
+        all_declared = all_declared && role->declared_registers > 0;
+        declared += (int64_t)role->declared_registers * role->threads;
+    }
+    if (all_declared) {
+        /* setmaxnreg redistributes what the launch allocated, and that follows the launch bounds:
+         * 512 threads get 128 registers each whatever the roles keep. */
+        out->registers = cap;
+        return declared <= (int64_t)cap * fp->threads;
+    }
+    double demand = ceil(out->register_demand);
+    out->registers = demand > cap ? cap : (int)demand;
+    if (out->registers < 1)
+        out->registers = 1;
+    return true;
+}
+
+static bool is_chain(kkt_step_kind kind) {
+    return kind == KKT_STEP_SUBSTITUTION || kind == KKT_STEP_COUPLING || kind == KKT_STEP_MMA;
+}
+
+void kkt_predict(const kkt_footprint *footprint, const kkt_arch *arch, const kkt_device *device,
+                 const kkt_time_constants *constants, kkt_prediction *out) {
+    kkt_time_constants defaults;
+    if (!constants) {
+        kkt_time_defaults(arch, device, &defaults);
+        constants = &defaults;
+    }
+    out->infeasible = KKT_FEASIBLE;
+    out->calibrated = constants->calibrated;
+    bool registers_fit = predict_registers(footprint, arch, out);
+    out->dynamic_smem_bytes = kkt_footprint_smem_bytes(footprint);
+    out->smem_bytes = out->dynamic_smem_bytes + footprint->static_smem_bytes;
+    out->hbm_bytes = footprint->hbm_read_bytes + footprint->hbm_write_bytes;
+    out->hbm_bytes_per_token =
+        out->hbm_bytes / (double)(footprint->tokens > 0 ? footprint->tokens : 1);
+    out->chain_steps = 0;
+    for (int i = 0; i < footprint->step_count; ++i)
+        if (is_chain(footprint->steps[i].kind))
+            out->chain_steps += footprint->steps[i].count;
+
+    kkt_occupancy_request request = {.threads = footprint->threads,
+                                     .registers = out->registers,
+                                     .dynamic_smem = out->dynamic_smem_bytes,
+                                     .static_smem = footprint->static_smem_bytes,
+                                     .barriers = footprint->barriers};
+    kkt_occupancy_compute(arch, &request, &out->occupancy);
+    if (footprint->threads > arch->max_threads_per_block)
+        out->infeasible = KKT_TOO_MANY_THREADS;
+    else if (out->smem_bytes > arch->smem_optin_bytes)
+        out->infeasible = KKT_TOO_MUCH_SMEM;
+    else if (!registers_fit || out->occupancy.limits[KKT_LIMIT_REGISTERS] == 0)
+        out->infeasible = KKT_TOO_MANY_REGISTERS;
+    if (out->infeasible != KKT_FEASIBLE) {
+        static const kkt_limiter stopped_by[] = {
+            [KKT_TOO_MUCH_SMEM] = KKT_LIMIT_SHARED_MEMORY,
+            [KKT_TOO_MANY_THREADS] = KKT_LIMIT_THREADS,
+            [KKT_TOO_MANY_REGISTERS] = KKT_LIMIT_REGISTERS,
+        };
+        out->limiter = stopped_by[out->infeasible];
+        out->lower_bound_us = out->predicted_us = INFINITY;
+        return;
+    }
+    kkt_time_predict(footprint, arch, device, constants, out);
+}
+
+static int64_t declared_total(const kkt_footprint *fp) {
+    int64_t total = 0;
+    for (int r = 0; r < fp->role_count; ++r)
+        total += (int64_t)fp->roles[r].declared_registers * fp->roles[r].threads;
+    return total;
+}
+
+static void infeasible_reason(const kkt_footprint *fp, const kkt_arch *arch,
+                              const kkt_prediction *prediction, char *out, size_t size) {
+    if (prediction->infeasible == KKT_TOO_MUCH_SMEM)
+        snprintf(out, size, "needs %lld bytes of shared memory a block; %s allows %d",
+                 (long long)prediction->smem_bytes, arch->name, arch->smem_optin_bytes);
+    else if (prediction->infeasible == KKT_TOO_MANY_THREADS)
+        snprintf(out, size, "%d threads a block; at most %d can be launched", fp->threads,
+                 arch->max_threads_per_block);
+    else
+        snprintf(out, size,
+                 "its roles declare %lld registers a block; the launch allocates %d x %d = %lld",
+                 (long long)declared_total(fp), prediction->registers, fp->threads,
+                 (long long)prediction->registers * fp->threads);
+}
+
+void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
+                           const kkt_device *device, const kkt_prediction *prediction, char *out,
+                           size_t size) {
+    if (prediction->infeasible != KKT_FEASIBLE) {
+        infeasible_reason(footprint, arch, prediction, out, size);
+        return;
+    }
+    char spill[96] = "";
+    if (prediction->spills)
+        snprintf(spill, sizeof spill, "; spills: it wants %.0f registers a thread and has %d",
+                 prediction->register_demand, prediction->registers);
+    snprintf(out, size,
+             "%s takes the time (%.1f us predicted, at least %.1f us on %s); %d block%s per SM, "
+             "another is stopped by %s%s",
+             kkt_limiter_name(prediction->limiter), prediction->predicted_us,
+             prediction->lower_bound_us, device->full_name, prediction->occupancy.blocks_per_sm,
+             prediction->occupancy.blocks_per_sm == 1 ? "" : "s",
+             kkt_limiter_name(prediction->occupancy.limiter), spill);
+}

@@ -1,0 +1,157 @@
+/* Bounds and times (docs/model.md, section 7). Two readings of one footprint: with theoretical
+ * peaks and least latencies it is a lower bound, with reached rates and usual latencies the
+ * expected time. */
+#include <math.h>
+
+#include "model/predict.h"
+
+/* Share of L2 that the last writes of a launch may still occupy, dirty, when it ends: their bytes
+ * have not gone to memory yet. A copy on an H200 leaves about 24 of 60 MiB; half is safe. */
+#define DIRTY_SHARE 0.5
+
+/* Bytes a clock that an SM can take from L2 at the very most (the width of its port). */
+#define L2_PORT_BYTES 64.0
+
+/* Cycles that no implementation of a step can undercut: substitution in registers is one dependent
+ * FMA a row; a tensor product cannot return before its pipeline is through; a load from memory
+ * takes longer than an L2 hit. Barriers and stores may be hidden entirely. */
+static const double least_step_cycles[KKT_STEP_KIND_COUNT] = {
+    [KKT_STEP_GLOBAL_LOAD] = 250, [KKT_STEP_SUBSTITUTION] = 4, [KKT_STEP_COUPLING] = 4,
+    [KKT_STEP_MMA] = 16,          [KKT_STEP_BARRIER] = 0,      [KKT_STEP_STORE] = 0,
+};
+
+static double largest(const double *values, int count, int *at) {
+    int best = 0;
+    for (int i = 1; i < count; ++i)
+        if (values[i] > values[best])
+            best = i;
+    *at = best;
+    return values[best];
+}
+
+void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_constants *out) {
+    /* The share of an H200's peak that a copy reaches serves where no copy was measured. */
+    const double usual_copy_share = 4280.0 / 4916.736;
+    double peak = kkt_device_peak_gbps(device);
+    (void)arch;
+    *out = (kkt_time_constants){
+        .hbm_efficiency =
+            device->copy_gbps.value > 0 ? device->copy_gbps.value / peak : usual_copy_share,
+        /* About 0.4 of the ports' width is what streaming kernels get out of L2. */
+        .l2_gbps = 0.4 * L2_PORT_BYTES * device->sm_count.value * device->clock_ghz.value,
+        .smem_efficiency = 0.8,
+        .tensor_efficiency = 0.7,
+        .fp32_efficiency = 0.7,
+        .issue_efficiency = 0.7,
+        .launch_us = 2.5,
+        .load_latency_cycles = 700,
+        .step_cycles =
+            {
+                [KKT_STEP_GLOBAL_LOAD] = 0, /* load_latency_cycles */
+                [KKT_STEP_SUBSTITUTION] = 40,
+                [KKT_STEP_COUPLING] = 60,
+                [KKT_STEP_MMA] = 60,
+                [KKT_STEP_BARRIER] = 30,
+                [KKT_STEP_STORE] = 300,
+            },
+        .fma_cycles = 2,
+        .calibrated = false,
+    };
+}
+
+/* Work of the busiest SM over the mean: blocks come whole. */
+static double imbalance(const kkt_footprint *fp, double sms) {
+    double blocks = (double)fp->blocks;
+    return blocks > 0 ? ceil(blocks / sms) * sms / blocks : 1;
+}
+
+/* Local memory traffic of what does not fit in registers: stored and loaded once a chunk. */
+static double spill_bytes(const kkt_footprint *fp, const kkt_prediction *prediction) {
+    double excess = prediction->register_demand - prediction->registers;
+    if (!prediction->spills || excess <= 0)
+        return 0;
+    return 2 * 4 * excess * fp->threads * (double)fp->blocks * (double)fp->chunks_per_block;
+}
+
+/* Blocks per SM at the very most. Registers count only where the kernel declares them: the
+ * compiler may need fewer than the model expects, so expected registers are no bound. */
+static int most_resident(const kkt_footprint *fp, const kkt_prediction *prediction) {
+    bool declared = fp->role_count > 0 && fp->roles[0].declared_registers > 0;
+    const int *limits = prediction->occupancy.limits;
+    int resident = limits[KKT_LIMIT_SHARED_MEMORY];
+    for (int i = 0; i < KKT_OCCUPANCY_LIMITS; ++i)
+        if ((i != KKT_LIMIT_REGISTERS || declared) && limits[i] < resident)
+            resident = limits[i];
+    return resident > 0 ? resident : 1;
+}
+
+static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const kkt_device *device,
+                          const kkt_prediction *prediction) {
+    double clock_mhz = device->clock_ghz.value * 1e3; /* cycles a microsecond */
+    double sms = device->sm_count.value;
+    double busy = fp->blocks < sms ? (double)fp->blocks : sms;
+    double cycles_sm = clock_mhz * (busy > 0 ? busy : 1);
+    double tensor_rate = kkt_device_tensor_rate(device, arch).value;
+    double in_l2 = fmin(fp->hbm_write_bytes, DIRTY_SHARE * device->l2_bytes.value);
+    double chain = 0;
+    for (int i = 0; i < fp->step_count; ++i)
+        chain += fp->steps[i].count * least_step_cycles[fp->steps[i].kind];
+    double slots = sms * most_resident(fp, prediction);
+    double rounds = fmax((double)fp->blocks / slots, fp->blocks > 0 ? 1 : 0);
+    double bounds[] = {
+        (fp->hbm_read_bytes + fp->hbm_write_bytes - in_l2) / (kkt_device_peak_gbps(device) * 1e3),
+        fp->l2_read_bytes / (L2_PORT_BYTES * cycles_sm),
+        fp->smem_wavefronts / cycles_sm,
+        (fp->tensor_flop + 2 * fp->tf32_flop) / (tensor_rate * cycles_sm),
+        fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles_sm),
+        fp->instructions / (arch->register_partitions * cycles_sm),
+        rounds * (double)fp->chunks_per_block * chain / clock_mhz,
+    };
+    int at;
+    return largest(bounds, (int)(sizeof bounds / sizeof bounds[0]), &at);
+}
+
+/* Cycles of a block from its first load to its last store. */
+static double block_cycles(const kkt_footprint *fp, const kkt_time_constants *k) {
+    double chain = 0, load = 0;
+    for (int i = 0; i < fp->step_count; ++i) {
+        const kkt_step *step = &fp->steps[i];
+        if (step->kind == KKT_STEP_GLOBAL_LOAD)
+            load += step->count * k->load_latency_cycles;
+        else
+            chain += step->count * (k->step_cycles[step->kind] + step->elements * k->fma_cycles);
+    }
+    double visible = load * (1 - kkt_style_get(fp->style)->latency_overlap);
+    double chunks = (double)fp->chunks_per_block;
+    /* Nothing hides the first load; the style hides its share of the later ones. */
+    return load + chunks * chain + (chunks > 1 ? (chunks - 1) * visible : 0);
+}
+
+void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
+                      const kkt_device *device, const kkt_time_constants *constants,
+                      kkt_prediction *prediction) {
+    const kkt_footprint *fp = footprint;
+    const kkt_time_constants *k = constants;
+    double clock_mhz = device->clock_ghz.value * 1e3;
+    double sms = device->sm_count.value;
+    double cycles = clock_mhz * sms / imbalance(fp, sms);
+    double tensor_rate = kkt_device_tensor_rate(device, arch).value;
+    int resident =
+        prediction->occupancy.blocks_per_sm > 0 ? prediction->occupancy.blocks_per_sm : 1;
+    double waves = ceil((double)fp->blocks / (sms * resident));
+    double times[] = {
+        prediction->hbm_bytes / (kkt_device_peak_gbps(device) * k->hbm_efficiency * 1e3),
+        (fp->l2_read_bytes + spill_bytes(fp, prediction)) / (k->l2_gbps * 1e3),
+        fp->smem_wavefronts / (cycles * k->smem_efficiency),
+        (fp->tensor_flop + 2 * fp->tf32_flop) / (tensor_rate * cycles * k->tensor_efficiency),
+        fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles * k->fp32_efficiency),
+        fp->instructions / (arch->register_partitions * cycles * k->issue_efficiency),
+        waves * block_cycles(fp, k) / clock_mhz,
+    };
+    int at;
+    double longest = largest(times, (int)(sizeof times / sizeof times[0]), &at);
+    prediction->limiter = (kkt_limiter)(KKT_LIMIT_HBM + at);
+    double launches = fp->launches > 0 ? fp->launches : 1;
+    prediction->lower_bound_us = lower_bound(fp, arch, device, prediction);
+    prediction->predicted_us = fmax(longest + launches * k->launch_us, prediction->lower_bound_us);
+}
