@@ -1,0 +1,416 @@
+#include "cli/run_job.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/data_folder.h"
+#include "cli/progress.h"
+#include "db/recording.h"
+#include "reports/report.h"
+#include "tuner/engine/freshness.h"
+#include "tuner/engine/session.h"
+
+/* Everything one run holds open. */
+typedef struct job {
+    const kkt_args *args;
+    bool json;
+    const char *out_folder;
+    kkt_arena *arena;
+    char *reference_folder;
+    kkt_db *db;
+    kkt_compile_pool *pool;
+    const kkt_backend_type *type;
+    kkt_backend *backend;
+    bool replay;
+    kkt_session_options options;
+    kkt_progress progress;
+    kkt_json *files; /* an array */
+} job;
+
+static const char *option_or(const kkt_args *args, const char *name, const char *otherwise) {
+    const char *value = kkt_args_get(args, name);
+    return value ? value : otherwise;
+}
+
+/* One line for a person: on standard output, or on standard error where that is for JSON. */
+static void say(const job *j, const char *line) {
+    fprintf(j->json ? stderr : stdout, "%s\n", line);
+    fflush(stdout);
+}
+
+/* ---- options ---- */
+
+static kkt_status parse_budget(const char *text, kkt_session_options *out, kkt_error *err) {
+    static const kkt_param keys[] = {
+        {.name = "evals", .help = "candidates", .low = 0, .high = INT64_C(1) << 40, .fallback = 0},
+        {.name = "seconds", .help = "seconds", .low = 0, .high = 1 << 30, .fallback = 0},
+    };
+    static const kkt_param_table table = {"budget key", keys, sizeof keys / sizeof *keys};
+    kkt_values values;
+    kkt_params_defaults(&table, &values);
+    kkt_status status = kkt_params_parse(&table, text, &values, NULL, err);
+    if (status == KKT_OK) {
+        out->budget_evals = values.v[0];
+        out->budget_seconds = (double)values.v[1];
+    }
+    return status;
+}
+
+static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err) {
+    kkt_session_options *o = &j->options;
+    size_t count;
+    int64_t seed = 1;
+    const char *seed_text = kkt_args_get(j->args, "--seed");
+    kkt_policy_defaults(&o->policy);
+    o->kernel = kernel;
+    o->problem = kernel ? kkt_args_get(j->args, "--problem") : NULL;
+    o->fixed = kernel ? kkt_args_get(j->args, "--config") : NULL;
+    o->exhaustive = kkt_args_has(j->args, "--exhaustive");
+    if (seed_text && !kkt_parse_i64(seed_text, 0, INT64_MAX, &seed)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "--seed '%s' is not a number from 0 up", seed_text);
+    }
+    o->seed = (uint64_t)seed;
+    o->policy.seed = (uint64_t)seed;
+    const char *search = o->exhaustive ? "exhaustive" : kkt_searches(&count)[0]->name;
+    kkt_status status = kkt_search_parse(option_or(j->args, "--search", search), &o->search, err);
+    if (status == KKT_OK && kkt_args_get(j->args, "--budget")) {
+        status = parse_budget(kkt_args_get(j->args, "--budget"), o, err);
+    }
+    return status;
+}
+
+/* ---- device and backend ---- */
+
+static kkt_status open_backend(job *j, const char *name, const char *fake, kkt_error *err) {
+    int64_t gpu = -1;
+    const char *gpu_text = kkt_args_get(j->args, "--gpu");
+    if (gpu_text && !kkt_parse_i64(gpu_text, 0, 1023, &gpu)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "--gpu '%s' is not an index from 0 up", gpu_text);
+    }
+    kkt_backend_options options = {.gpu = (int)gpu, .fake = fake};
+    j->type = kkt_backend_find(name);
+    kkt_status status = j->type->open(&options, &j->backend, err);
+    if (status != KKT_OK) {
+        j->type = NULL;
+        j->backend = NULL;
+    }
+    return status;
+}
+
+static void drop_backend(job *j) {
+    if (j->backend) {
+        j->type->close(j->backend);
+    }
+    j->backend = NULL;
+    j->type = NULL;
+}
+
+/* A GPU serves only its own architecture and, where one is named, its own device row. */
+static kkt_status match_gpu(job *j, bool device_given, char *why, size_t size) {
+    const kkt_backend_info *info = j->type->info(j->backend);
+    const kkt_arch *arch = j->options.arch;
+    const kkt_device *row = kkt_device_by_full_name(info->gpu);
+    if (info->major != arch->major || info->minor != arch->minor) {
+        snprintf(why, size, "%s is of compute capability %d.%d, not %d.%d", info->gpu, info->major,
+                 info->minor, arch->major, arch->minor);
+        return KKT_ERR_MISSING;
+    }
+    if (device_given && row != j->options.device) {
+        snprintf(why, size, "%s is not %s", info->gpu, j->options.device->full_name);
+        return KKT_ERR_MISSING;
+    }
+    if (row) {
+        j->options.device = row;
+    } else {
+        fprintf(stderr,
+                "kkttune: %s is in no row of the device table: %s stands in for it in the model\n",
+                info->gpu, j->options.device->full_name);
+    }
+    if (info->note[0]) {
+        fprintf(stderr, "kkttune: %s\n", info->note);
+    }
+    return KKT_OK;
+}
+
+/* Without a GPU: the device that was recorded, unless one is named. */
+static void choose_recorded_device(job *j, bool device_given) {
+    if (device_given || !j->reference_folder) {
+        return;
+    }
+    char *name = kkt_recording_device(j->reference_folder, j->options.arch->name);
+    if (name) {
+        const kkt_device *device = NULL;
+        if (kkt_device_parse(name, j->options.arch, &device, NULL) == KKT_OK) {
+            j->options.device = device;
+        }
+        free(name);
+    }
+}
+
+static void say_replay(job *j, const char *why) {
+    char *recorded = j->reference_folder
+                         ? kkt_recording_device(j->reference_folder, j->options.arch->name)
+                         : NULL;
+    char line[700];
+    const kkt_device *device = NULL;
+    bool has = recorded && kkt_device_parse(recorded, j->options.arch, &device, NULL) == KKT_OK &&
+               device == j->options.device;
+    snprintf(line, sizeof line,
+             has ? "%s: replaying the measurements recorded on %s"
+                 : "%s: no measurements are recorded for %s; predicting and "
+                   "compiling only",
+             why, j->options.device->full_name);
+    say(j, line);
+    free(recorded);
+}
+
+static kkt_status choose_backend(job *j, kkt_error *err) {
+    const char *asked = kkt_args_get(j->args, "--backend");
+    bool device_given = kkt_args_has(j->args, "--device");
+    char why[500] = "replay was asked for";
+    if (asked && strncmp(asked, "fake", 4) == 0 && (asked[4] == '\0' || asked[4] == ':')) {
+        kkt_status status = open_backend(j, "fake", asked[4] ? asked + 5 : "", err);
+        if (status == KKT_OK) {
+            say(j, "fake backend: times come from the model plus seeded noise");
+        }
+        return status;
+    }
+    if (asked && strcmp(asked, "cuda") != 0 && strcmp(asked, "replay") != 0) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "unknown backend '%s'; known: cuda, replay, fake[:seed=N,fault=KIND]",
+                        asked);
+    }
+    if (!asked || strcmp(asked, "cuda") == 0) {
+        kkt_error gpu_error;
+        kkt_status status = open_backend(j, "cuda", NULL, &gpu_error);
+        if (status == KKT_OK &&
+            match_gpu(j, device_given, gpu_error.message, sizeof gpu_error.message) == KKT_OK) {
+            char line[300];
+            snprintf(line, sizeof line, "measuring on %s (driver %s)",
+                     j->type->info(j->backend)->gpu, j->type->info(j->backend)->driver);
+            say(j, line);
+            return KKT_OK;
+        }
+        drop_backend(j);
+        if (asked || status == KKT_ERR_INPUT) {
+            return kkt_fail(err, status == KKT_ERR_INPUT ? KKT_ERR_INPUT : KKT_ERR_ENVIRONMENT, 0,
+                            "%s", gpu_error.message);
+        }
+        snprintf(why, sizeof why, "%s", gpu_error.message);
+    }
+    j->replay = true;
+    choose_recorded_device(j, device_given);
+    say_replay(j, why);
+    return KKT_OK;
+}
+
+/* ---- results ---- */
+
+static void note_file(void *context, const char *path) {
+    job *j = context;
+    kkt_json_add_string(j->files, NULL, path);
+}
+
+static void print_best(const kkt_view *view) {
+    static const char *const headings[] = {"kernel", "problem",   "C",          "time us",
+                                           "ties",   "predicted", "provenance", "configuration"};
+    kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *e = &view->entries[i];
+        if (!e->best_of_problem) {
+            continue;
+        }
+        kkt_table_cell(table, "%s", e->kernel);
+        kkt_table_cell(table, "%s", e->problem);
+        kkt_table_cell(table, "%lld", (long long)e->chunk);
+        if (isfinite(e->time_us)) {
+            kkt_table_cell(table, "%.1f", e->time_us);
+        } else {
+            kkt_table_cell(table, "-");
+        }
+        kkt_table_cell(table, "%zu", e->tie_count);
+        kkt_table_cell(table, "%.1f", e->predicted_us);
+        kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
+        kkt_table_cell(table, "%s", e->config);
+    }
+    kkt_table_print(table, stdout);
+    kkt_table_close(table);
+}
+
+static void add_counts(kkt_json *root, const kkt_session_counts *c) {
+    const struct {
+        const char *name;
+        int64_t value;
+    } rows[] = {
+        {"enumerated", c->enumerated},
+        {"rejected", c->rejected},
+        {"compiled", c->compiled},
+        {"build_failed", c->build_failed},
+        {"verified", c->verified},
+        {"wrong_result", c->wrong_result},
+        {"racy", c->racy},
+        {"launch_failed", c->launch_failed},
+        {"timed_out", c->timed_out},
+        {"crashed", c->crashed},
+        {"noisy", c->noisy},
+        {"measured", c->measured},
+        {"replayed", c->replayed},
+        {"reused", c->reused},
+    };
+    kkt_json *counts = kkt_json_add_object(root, "candidates");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kkt_json_add_int(counts, rows[i].name, rows[i].value);
+    }
+}
+
+static void print_summary_json(job *j, const kkt_view *view, const kkt_session_summary *summary) {
+    kkt_json *root = kkt_json_object();
+    kkt_json_add_string(root, "schema", "kkttune.run/1");
+    kkt_json_add_string(root, "arch", j->options.arch->name);
+    kkt_json_add_string(root, "device", j->options.device->full_name);
+    kkt_json_add_string(root, "tier", kkt_tier_name(summary->tier));
+    add_counts(root, &summary->counts);
+    kkt_json *best = kkt_json_add_array(root, "best");
+    for (size_t i = 0; i < view->entry_count; i++) {
+        if (view->entries[i].best_of_problem) {
+            kkt_entry_add_json(&view->entries[i], best, NULL);
+        }
+    }
+    kkt_json_add_root(root, "files", j->files);
+    j->files = NULL;
+    kkt_json_add_real(root, "seconds", summary->seconds);
+    kkt_json_add_bool(root, "interrupted", summary->interrupted);
+    kkt_print_json(root);
+}
+
+static void print_summary(job *j, const kkt_view *view, const kkt_session_summary *summary) {
+    const kkt_session_counts *c = &summary->counts;
+    print_best(view);
+    printf("tier %s: %lld configurations, %lld rejected, %lld compiled, %lld measured, %lld "
+           "replayed, %lld reused in %.1f s\n",
+           kkt_tier_name(summary->tier), (long long)c->enumerated, (long long)c->rejected,
+           (long long)c->compiled, (long long)c->measured, (long long)c->replayed,
+           (long long)c->reused, summary->seconds);
+    int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
+                     c->crashed + c->noisy;
+    if (failed > 0) {
+        printf("%lld candidates failed: %lld build, %lld wrong, %lld racy, %lld launch, %lld "
+               "timed out, %lld crashed, %lld noisy; the report says which and why\n",
+               (long long)failed, (long long)c->build_failed, (long long)c->wrong_result,
+               (long long)c->racy, (long long)c->launch_failed, (long long)c->timed_out,
+               (long long)c->crashed, (long long)c->noisy);
+    }
+    for (const kkt_json *file = kkt_json_first(j->files); file; file = kkt_json_next(file)) {
+        printf("%s\n", kkt_json_as_string(file));
+    }
+}
+
+static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_error *err) {
+    kkt_view view;
+    bool compiles = !kkt_compile_pool_unavailable(j->pool);
+    const kkt_freshness *freshness =
+        kkt_freshness_make(j->arena, compiles ? kkt_compile_pool_version(j->pool) : NULL);
+    kkt_status status =
+        kkt_view_make(j->db, freshness, j->options.arch, j->options.device,
+                      j->options.kernel ? j->options.kernel->name : NULL, j->arena, &view, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    const char *suffix =
+        kkt_args_has(j->args, "--device")
+            ? kkt_arena_printf(j->arena, "%s_%s", j->options.arch->name, j->options.device->name)
+            : j->options.arch->name;
+    status = kkt_report_write(&view, j->out_folder, suffix, NULL, note_file, j, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (j->json) {
+        print_summary_json(j, &view, summary);
+    } else {
+        print_summary(j, &view, summary);
+    }
+    return KKT_OK;
+}
+
+/* ---- the run ---- */
+
+static void on_interrupt(int signal_number) {
+    kkt_session_interrupt();
+    signal(signal_number, SIG_DFL); /* the second one ends the process at once */
+}
+
+static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
+    kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
+    if (status == KKT_OK) {
+        status = parse_options(j, kernel, err);
+    }
+    if (status == KKT_OK) {
+        status = kkt_folder_make(j->out_folder, err);
+    }
+    if (status == KKT_OK) {
+        status = kkt_folder_check_writable(j->out_folder, err);
+    }
+    if (status == KKT_OK) {
+        status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
+    }
+    j->reference_folder = kkt_reference_folder();
+    if (status == KKT_OK) {
+        status = choose_backend(j, err);
+    }
+    if (status == KKT_OK) {
+        kkt_compile_pool_options options = {.cache = kkt_args_get(j->args, "--cache")};
+        status = kkt_compile_pool_open(&options, &j->pool, err);
+    }
+    if (status == KKT_OK && kkt_compile_pool_unavailable(j->pool)) {
+        fprintf(stderr, "kkttune: nothing is compiled: %s\n",
+                kkt_compile_pool_unavailable(j->pool));
+    }
+    return status;
+}
+
+static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
+    kkt_status status = prepare(j, kernel, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    kkt_session_summary summary;
+    j->options.reference_folder = j->replay ? j->reference_folder : NULL;
+    j->options.progress = kkt_progress_show;
+    j->options.progress_context = &j->progress;
+    kkt_progress_open(&j->progress);
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    status = kkt_session_run(&j->options, j->db, j->pool, j->type, j->backend, &summary, err);
+    kkt_progress_close(&j->progress);
+    if (status == KKT_OK) {
+        status = write_results(j, &summary, err);
+    }
+    if (status == KKT_OK && summary.interrupted) {
+        return kkt_fail(err, KKT_ERR_MISSING, 0,
+                        "interrupted: what was done is kept; the same command goes on from there");
+    }
+    return status;
+}
+
+kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error *err) {
+    job j = {
+        .args = args,
+        .json = kkt_args_has(args, "--json"),
+        .out_folder = option_or(args, "--out", "kkttune-out"),
+        .arena = kkt_arena_open(),
+        .files = kkt_json_array(),
+    };
+    kkt_status status = run(&j, kernel, err);
+    drop_backend(&j);
+    kkt_compile_pool_close(j.pool);
+    kkt_db_close(j.db);
+    free(j.reference_folder);
+    kkt_json_close(j.files);
+    kkt_arena_close(j.arena);
+    return status;
+}

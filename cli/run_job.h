@@ -1,0 +1,26 @@
+/* The main job and `tune`: pick device and backend, run a session, write exports and reports. */
+#ifndef KKT_CLI_RUN_JOB_H
+#define KKT_CLI_RUN_JOB_H
+
+#include "cli/command.h"
+#include "kernels/kernel.h"
+
+/* Options of both commands. */
+#define KKT_RUN_OPTIONS                                                                            \
+    KKT_OPTION_ARCH, KKT_OPTION_DEVICE, KKT_OPTION_DB, KKT_OPTION_JSON,                            \
+        {"--out", "DIR", "folder of exports and reports; default kkttune-out"},                    \
+        {"--backend", "NAME",                                                                      \
+         "cuda, replay or fake[:seed=N,fault=KIND]; default: a GPU of the "                        \
+         "architecture, else replay"},                                                             \
+        {"--budget", "evals=N,seconds=N", "limits of the whole run, reused results included"},     \
+        {"--search", "NAME", "strategy: model, random, exhaustive"},                               \
+        {"--seed", "N", "seed of inputs and of random strategies; default 1"},                     \
+        {"--exhaustive", NULL, "every applicable configuration"},                                  \
+        {"--gpu", "N", "index of the GPU; default: CUDA's first visible"}, {                       \
+        "--cache", "DIR", "cubin cache; default $XDG_CACHE_HOME/kkttune"                           \
+    }
+
+/* `kernel` NULL: all families. */
+kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error *err);
+
+#endif
