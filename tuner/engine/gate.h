@@ -12,10 +12,10 @@ typedef struct kkt_verdict {
     double rel_fro, max_abs, growth, tolerance; /* of the check with the least headroom */
 } kkt_verdict;
 
-/* Runs the candidate on `tensors` (inputs filled, outputs to be filled). Outputs are poisoned and
- * guarded by the runner; it reports elements never written and damaged guards as WRONG_RESULT.
- * Returns the outcome; OK where it ran. Called twice a check: both outputs must agree bit for bit.
- */
+/* Runs the candidate on `tensors`: inputs filled; outputs allocated and set to bytes 0xFF (NaN), to
+ * be overwritten in place. The runner's own copies of outputs are poisoned and guarded by it; it
+ * reports elements never written and damaged guards as WRONG_RESULT. Returns the outcome; OK where
+ * it ran. Called twice a check, on separate copies: both outputs must agree bit for bit. */
 typedef kkt_outcome (*kkt_gate_runner)(void *context, const kkt_values *problem,
                                        kkt_host_tensors *tensors, char *reason, size_t size);
 

@@ -1,0 +1,423 @@
+#include "tuner/engine/gate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- scoring a part ---- */
+
+double kkt_score_rel_fro(const kkt_score *score) {
+    if (score->error_sq == 0.0)
+        return 0.0;
+    return score->reference_sq > 0.0 ? sqrt(score->error_sq / score->reference_sq) : INFINITY;
+}
+
+static void score_elementwise(const kkt_region *region, const double *expected,
+                              const double *actual, kkt_score *score) {
+    for (int64_t i = 0; i < region->rows * region->columns; i++) {
+        score->elements++;
+        score->growth = fmax(score->growth, fabs(expected[i]));
+        if (!isfinite(actual[i])) {
+            score->not_finite += isfinite(expected[i]) != 0;
+        } else if (isfinite(expected[i])) {
+            const double error = fabs(actual[i] - expected[i]);
+            score->max_abs = fmax(score->max_abs, error);
+            score->error_sq += error * error;
+            score->reference_sq += expected[i] * expected[i];
+        }
+    }
+}
+
+static int64_t region_size(const kkt_region *region) {
+    return region->rows * region->columns;
+}
+
+/* Values of all regions of a part, dense. */
+static int64_t part_size(const kkt_region *regions, int count) {
+    int64_t size = 0;
+    for (int r = 0; r < count; r++)
+        size += region_size(&regions[r]);
+    return size;
+}
+
+static kkt_status load_region(const kkt_host_tensors *tensors, const kkt_region *region,
+                              double *out, kkt_error *err) {
+    const kkt_host_tensor *host = &tensors->t[region->tensor];
+    if (!host->data)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "the result has no tensor %s", host->tensor.name);
+    const int64_t last = region->offset + (region->rows - 1) * region->row_stride + region->columns;
+    if (last > kkt_tensor_elements(&host->tensor))
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "tensor %s has %" PRId64 " elements, a part of the result ends at %" PRId64,
+                        host->tensor.name, kkt_tensor_elements(&host->tensor), last);
+    for (int64_t i = 0; i < region->rows; i++)
+        for (int64_t j = 0; j < region->columns; j++)
+            out[i * region->columns + j] =
+                kkt_dtype_load(host->tensor.dtype, host->data,
+                               (size_t)(region->offset + i * region->row_stride + j));
+    return KKT_OK;
+}
+
+static kkt_status score_part(const kkt_kernel *kernel, const kkt_values *problem,
+                             const kkt_host_tensors *tensors, const kkt_region *regions, int count,
+                             const double *expected, double *scratch, kkt_score *score,
+                             kkt_error *err) {
+    for (int r = 0; r < count; r++) {
+        kkt_status status = load_region(tensors, &regions[r], scratch, err);
+        if (status != KKT_OK)
+            return status;
+        if (kernel->score)
+            kernel->score(problem, &regions[r], expected, scratch, score);
+        else
+            score_elementwise(&regions[r], expected, scratch, score);
+        expected += region_size(&regions[r]);
+    }
+    return KKT_OK;
+}
+
+kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
+                          const kkt_values *config, kkt_host_tensors *tensors, int64_t max_parts,
+                          kkt_score *score, kkt_error *err) {
+    const int64_t parts = kernel->part_count(problem, config, tensors);
+    const int64_t checked = max_parts > 0 && max_parts < parts ? max_parts : parts;
+    double *values = NULL;
+    int64_t room = 0;
+    kkt_status status = KKT_OK;
+    memset(score, 0, sizeof *score);
+    for (int64_t i = 0; i < checked && status == KKT_OK; i++) {
+        /* Spread evenly, first and last included; in double: i x parts may pass 2^63. */
+        const int64_t part =
+            checked == parts || checked < 2
+                ? i
+                : (int64_t)((double)i * (double)(parts - 1) / (double)(checked - 1) + 0.5);
+        kkt_region regions[KKT_REGIONS_MAX];
+        const int count = kernel->part_regions(problem, config, tensors, part, regions);
+        const int64_t size = part_size(regions, count);
+        if (size > room) {
+            free(values);
+            values = calloc((size_t)size * 2, sizeof *values);
+            room = values ? size : 0;
+        }
+        if (size > room) {
+            status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
+            break;
+        }
+        if (count == 0)
+            continue;
+        status = kernel->reference(problem, config, tensors, part, values, (size_t)size, err);
+        if (status == KKT_OK)
+            status = score_part(kernel, problem, tensors, regions, count, values, values + room,
+                                score, err);
+    }
+    free(values);
+    return status;
+}
+
+/* ---- references, computed once for all candidates ---- */
+
+typedef struct reference {
+    char *key;
+    kkt_host_tensors inputs;
+    double *expected; /* all parts, one after the other */
+    int64_t largest_part;
+} reference;
+
+struct kkt_reference_cache {
+    reference *entries;
+    size_t count, capacity;
+};
+
+static void reference_free(reference *entry) {
+    free(entry->key);
+    free(entry->expected);
+    kkt_host_tensors_free(&entry->inputs);
+    memset(entry, 0, sizeof *entry);
+}
+
+kkt_reference_cache *kkt_reference_cache_open(void) {
+    return calloc(1, sizeof(kkt_reference_cache));
+}
+
+void kkt_reference_cache_close(kkt_reference_cache *cache) {
+    if (!cache)
+        return;
+    for (size_t i = 0; i < cache->count; i++)
+        reference_free(&cache->entries[i]);
+    free(cache->entries);
+    free(cache);
+}
+
+/* Everything the expected values depend on: of a configuration the chunk alone. */
+static char *reference_key(const kkt_kernel *kernel, const kkt_variant *variant,
+                           const kkt_values *problem, const kkt_values *config, int input_case,
+                           uint64_t seed) {
+    kkt_text key = {0};
+    const int64_t chunk =
+        kernel->chunk_param ? kkt_params_get(&variant->params, config, kernel->chunk_param) : 0;
+    kkt_text_printf(&key, "%s case=%d seed=%" PRIu64 " chunk=%" PRId64 " ", kernel->name,
+                    input_case, seed, chunk);
+    kkt_params_format(&kernel->problem, problem, &key);
+    return key.data;
+}
+
+/* The tensors of a problem in the kernel's order, with the inputs moved in from `made`. */
+static void arrange(const kkt_kernel *kernel, const kkt_values *problem, const kkt_values *config,
+                    kkt_host_tensors *made, kkt_host_tensors *out) {
+    kkt_tensor shapes[KKT_TENSORS_MAX];
+    memset(out, 0, sizeof *out);
+    out->count = kernel->tensors(problem, config, shapes);
+    for (int i = 0; i < out->count; i++) {
+        out->t[i].tensor = shapes[i];
+        kkt_host_tensor *from = kkt_host_tensor_find(made, shapes[i].name);
+        if (from && shapes[i].role == KKT_TENSOR_INPUT) {
+            out->t[i].data = from->data;
+            from->data = NULL;
+        }
+    }
+}
+
+static kkt_status reference_compute(const kkt_kernel *kernel, const kkt_values *problem,
+                                    const kkt_values *config, reference *entry, kkt_error *err) {
+    const int64_t parts = kernel->part_count(problem, config, &entry->inputs);
+    kkt_region regions[KKT_REGIONS_MAX];
+    int64_t total = 0;
+    for (int64_t part = 0; part < parts; part++) {
+        const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
+        const int64_t size = part_size(regions, count);
+        total += size;
+        if (size > entry->largest_part)
+            entry->largest_part = size;
+    }
+    entry->expected = calloc((size_t)total + 1, sizeof *entry->expected);
+    if (!entry->expected)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
+    double *at = entry->expected;
+    for (int64_t part = 0; part < parts; part++) {
+        const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
+        const int64_t size = part_size(regions, count);
+        if (count == 0)
+            continue;
+        kkt_status status =
+            kernel->reference(problem, config, &entry->inputs, part, at, (size_t)size, err);
+        if (status != KKT_OK)
+            return status;
+        at += size;
+    }
+    return KKT_OK;
+}
+
+static kkt_status reference_get(kkt_reference_cache *cache, const kkt_kernel *kernel,
+                                const kkt_variant *variant, const kkt_values *problem,
+                                const kkt_values *config, int input_case, uint64_t seed,
+                                const reference **out, kkt_error *err) {
+    reference made = {
+        .key = reference_key(kernel, variant, problem, config, input_case, seed),
+    };
+    for (size_t i = 0; i < cache->count; i++) {
+        if (strcmp(cache->entries[i].key, made.key) == 0) {
+            free(made.key);
+            *out = &cache->entries[i];
+            return KKT_OK;
+        }
+    }
+    kkt_host_tensors inputs = {0};
+    kkt_status status = kernel->make_inputs(problem, input_case, seed, &inputs, err);
+    if (status == KKT_OK) {
+        arrange(kernel, problem, config, &inputs, &made.inputs);
+        status = reference_compute(kernel, problem, config, &made, err);
+    }
+    kkt_host_tensors_free(&inputs);
+    if (status == KKT_OK && cache->count == cache->capacity) {
+        const size_t capacity = cache->capacity ? cache->capacity * 2 : 16;
+        reference *grown = realloc(cache->entries, capacity * sizeof *grown);
+        if (grown) {
+            cache->entries = grown;
+            cache->capacity = capacity;
+        } else {
+            status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the references");
+        }
+    }
+    if (status != KKT_OK) {
+        reference_free(&made);
+        return status;
+    }
+    cache->entries[cache->count] = made;
+    *out = &cache->entries[cache->count++];
+    return KKT_OK;
+}
+
+/* ---- the gate ---- */
+
+typedef struct check {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    const kkt_values *config;
+    kkt_gate_runner runner;
+    void *context;
+    kkt_values problem;
+    int input_case;
+    const reference *expected;
+} check;
+
+/* A copy of the inputs, and outputs in which every byte is 0xFF: a NaN in each floating type. */
+static bool copy_tensors(const kkt_host_tensors *from, kkt_host_tensors *out) {
+    *out = *from;
+    bool ok = true;
+    for (int i = 0; i < out->count; i++) {
+        kkt_host_tensor *host = &out->t[i];
+        const size_t bytes = (size_t)kkt_tensor_bytes(&host->tensor);
+        const bool input = host->tensor.role == KKT_TENSOR_INPUT;
+        if (input && !host->data)
+            continue;
+        host->data = malloc(bytes + 1);
+        if (!host->data)
+            ok = false;
+        else if (input)
+            memcpy(host->data, from->t[i].data, bytes);
+        else
+            memset(host->data, 0xff, bytes);
+    }
+    return ok;
+}
+
+static bool same_outputs(const kkt_host_tensors *a, const kkt_host_tensors *b, char *reason,
+                         size_t size) {
+    for (int i = 0; i < a->count; i++) {
+        const kkt_tensor *tensor = &a->t[i].tensor;
+        if (tensor->role != KKT_TENSOR_OUTPUT)
+            continue;
+        const unsigned char *x = a->t[i].data, *y = b->t[i].data;
+        const int64_t bytes = kkt_tensor_bytes(tensor);
+        for (int64_t at = 0; at < bytes; at++) {
+            if (x[at] != y[at]) {
+                snprintf(reason, size, "two runs differ from element %" PRId64 " of %s on",
+                         at / (int64_t)kkt_dtype_bytes(tensor->dtype), tensor->name);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static kkt_status score_cached(const check *c, const kkt_host_tensors *outputs, kkt_score *score,
+                               kkt_error *err) {
+    kkt_host_tensors inputs = c->expected->inputs;
+    const int64_t parts = c->kernel->part_count(&c->problem, c->config, &inputs);
+    const double *at = c->expected->expected;
+    double *scratch = calloc((size_t)c->expected->largest_part + 1, sizeof *scratch);
+    if (!scratch)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the result");
+    kkt_status status = KKT_OK;
+    memset(score, 0, sizeof *score);
+    for (int64_t part = 0; part < parts && status == KKT_OK; part++) {
+        kkt_region regions[KKT_REGIONS_MAX];
+        const int count = c->kernel->part_regions(&c->problem, c->config, &inputs, part, regions);
+        status =
+            score_part(c->kernel, &c->problem, outputs, regions, count, at, scratch, score, err);
+        at += part_size(regions, count);
+    }
+    free(scratch);
+    return status;
+}
+
+static void describe(const check *c, kkt_outcome outcome, const char *finding, kkt_verdict *out) {
+    kkt_text problem = {0};
+    kkt_params_format(&c->kernel->problem, &c->problem, &problem);
+    out->outcome = outcome;
+    snprintf(out->reason, sizeof out->reason, "%s inputs: %s (%s)",
+             c->kernel->cases[c->input_case].name, finding, kkt_text_get(&problem));
+    kkt_text_free(&problem);
+}
+
+/* Judges a score; the figures of the check with the least headroom stay in the verdict. */
+static void judge(const check *c, const kkt_score *score, double tolerance, kkt_verdict *out) {
+    const double rel_fro = kkt_score_rel_fro(score);
+    const bool first = out->tolerance == 0.0;
+    const bool wrong = score->not_finite || score->inexact || !(rel_fro <= tolerance);
+    if (first || wrong || rel_fro * out->tolerance > out->rel_fro * tolerance) {
+        out->rel_fro = rel_fro;
+        out->max_abs = score->max_abs;
+        out->growth = score->growth;
+        out->tolerance = tolerance;
+    }
+    char finding[160];
+    if (score->not_finite)
+        snprintf(finding, sizeof finding,
+                 "%" PRId64 " of %" PRId64 " elements are not finite or were never written",
+                 score->not_finite, score->elements);
+    else if (score->inexact)
+        snprintf(finding, sizeof finding,
+                 "%" PRId64 " of %" PRId64 " elements that must be exact (0 or 1) are not",
+                 score->inexact, score->elements);
+    else if (!(rel_fro <= tolerance))
+        snprintf(finding, sizeof finding, "relative error %.2e is above the tolerance %.1e",
+                 rel_fro, tolerance);
+    if (wrong)
+        describe(c, KKT_OUTCOME_WRONG_RESULT, finding, out);
+}
+
+/* One check problem: two runs, compared with each other, then with the reference. */
+static kkt_status run_check(const check *c, kkt_verdict *out, kkt_error *err) {
+    kkt_host_tensors runs[2] = {{0}, {0}};
+    char reason[200] = "";
+    kkt_status status = KKT_OK;
+    for (int i = 0; i < 2 && out->outcome == KKT_OUTCOME_OK; i++) {
+        if (!copy_tensors(&c->expected->inputs, &runs[i])) {
+            status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for a check problem");
+            goto done;
+        }
+        const kkt_outcome outcome =
+            c->runner(c->context, &c->problem, &runs[i], reason, sizeof reason);
+        if (outcome != KKT_OUTCOME_OK)
+            describe(c, outcome, reason[0] ? reason : "it did not run", out);
+    }
+    if (out->outcome != KKT_OUTCOME_OK)
+        goto done;
+    if (!same_outputs(&runs[0], &runs[1], reason, sizeof reason)) {
+        describe(c, KKT_OUTCOME_RACY, reason, out);
+        goto done;
+    }
+    kkt_score score;
+    status = score_cached(c, &runs[0], &score, err);
+    if (status == KKT_OK)
+        judge(c, &score, c->variant->tolerance(&c->problem, c->config, c->input_case), out);
+done:
+    kkt_host_tensors_free(&runs[0]);
+    kkt_host_tensors_free(&runs[1]);
+    return status;
+}
+
+kkt_status kkt_gate_check(const kkt_kernel *kernel, const kkt_variant *variant,
+                          const kkt_values *problem, const kkt_values *config, uint64_t seed,
+                          kkt_gate_runner runner, void *context, kkt_reference_cache *cache,
+                          kkt_verdict *out, kkt_error *err) {
+    check c = {
+        .kernel = kernel,
+        .variant = variant,
+        .config = config,
+        .runner = runner,
+        .context = context,
+    };
+    kkt_reference_cache *own = cache ? NULL : kkt_reference_cache_open();
+    kkt_status status = KKT_OK;
+    memset(out, 0, sizeof *out);
+    out->outcome = KKT_OUTCOME_OK;
+    if (!cache && !own)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the references");
+    int index = 0;
+    while (status == KKT_OK && out->outcome == KKT_OUTCOME_OK &&
+           kernel->check_problem(problem, config, index, &c.problem, &c.input_case)) {
+        status = reference_get(cache ? cache : own, kernel, variant, &c.problem, config,
+                               c.input_case, seed + (uint64_t)index, &c.expected, err);
+        if (status == KKT_OK)
+            status = run_check(&c, out, err);
+        index++;
+    }
+    if (status == KKT_OK && index == 0)
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "kernel %s has no check problems", kernel->name);
+    kkt_reference_cache_close(own);
+    return status;
+}
