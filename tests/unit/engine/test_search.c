@@ -1,0 +1,151 @@
+/* Strategies on a space whose times are known: nothing proposed twice, chunks shared fairly, and
+ * the model-guided one ahead of random where the model itself is wrong. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "synthetic.h"
+#include "tuner/engine/search.h"
+
+static kkt_space *open_space(void) {
+    kkt_values problem;
+    kkt_space *space = NULL;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    kkt_params_defaults(&synthetic_kernel.problem, &problem);
+    assert_int_equal(kkt_space_open(&synthetic_kernel, &synthetic_variant, &problem, arch,
+                                    kkt_device_first(arch), NULL, &space, NULL),
+                     KKT_OK);
+    return space;
+}
+
+/* A landscape the footprint knows nothing of: best at threads 64, 4 stages, swizzle 2, order 3. */
+static double time_of(const kkt_values *config) {
+    double t = 100 + 0.2 * (double)config->v[P_CHUNK];
+    t *= 1 + 0.15 * fabs(log2((double)config->v[P_THREADS] / 64));
+    t *= 1 + 0.10 * fabs((double)(config->v[P_STAGES] - 4));
+    t *= 1 + 0.08 * (double)((config->v[P_SWIZZLE] + 2) % 4);
+    t *= 1 + 0.05 * fabs((double)(config->v[P_ORDER] - 3));
+    if (config->v[P_STAGES] > 4 && config->v[P_THREADS] == 64) {
+        t *= 1.3; /* an effect that does not add up */
+    }
+    return t;
+}
+
+static double run_search(const char *name, uint64_t seed, int budget, int64_t *proposals,
+                         int *per_chunk) {
+    const kkt_search_type *type = NULL;
+    assert_int_equal(kkt_search_parse(name, &type, NULL), KKT_OK);
+    kkt_space *space = open_space();
+    bool *seen = calloc((size_t)kkt_space_raw_size(space), sizeof *seen);
+    kkt_search *search = NULL;
+    kkt_search_options options = {.seed = seed, .budget = budget};
+    assert_int_equal(type->open(space, &options, &search, NULL), KKT_OK);
+    double best = INFINITY;
+    kkt_point point;
+    *proposals = 0;
+    while (*proposals < budget && type->propose(search, &point)) {
+        assert_false(seen[point.ordinal]);
+        seen[point.ordinal] = true;
+        (*proposals)++;
+        if (per_chunk) {
+            per_chunk[(int)log2((double)point.config.v[P_CHUNK]) - 4]++;
+        }
+        bool fails = point.config.v[P_ORDER] == 4; /* every fifth candidate fails */
+        double t = fails ? (double)NAN : time_of(&point.config);
+        type->tell(search, &point.config, t);
+        best = !fails && t < best ? t : best;
+    }
+    type->close(search);
+    free(seen);
+    kkt_space_close(space);
+    return best;
+}
+
+static double optimum(void) {
+    kkt_space *space = open_space();
+    kkt_point point;
+    double best = INFINITY;
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        double t = time_of(&point.config);
+        best = t < best ? t : best;
+    }
+    kkt_space_close(space);
+    return best;
+}
+
+static void exhaustive_sees_all(void **state) {
+    (void)state;
+    kkt_space *space = open_space();
+    kkt_point point;
+    int64_t points = 0;
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        points++;
+    }
+    kkt_space_close(space);
+    const char *names[] = {"exhaustive", "random", "model"};
+    for (size_t i = 0; i < 3; i++) {
+        int64_t proposals;
+        double best = run_search(names[i], 7, 1 << 20, &proposals, NULL);
+        assert_int_equal(proposals, points);
+        assert_true(fabs(best - optimum()) < 1e-9);
+    }
+}
+
+static void chunks_share_the_budget(void **state) {
+    (void)state;
+    int per_chunk[4] = {0};
+    int64_t proposals;
+    run_search("model", 1, 64, &proposals, per_chunk);
+    assert_int_equal(proposals, 64);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(per_chunk[i], 16);
+    }
+}
+
+static void model_learns(void **state) {
+    (void)state;
+    int64_t proposals;
+    double model = run_search("model", 1, 64, &proposals, NULL);
+    double random = 0;
+    for (uint64_t seed = 1; seed <= 25; seed++) {
+        random += run_search("random", seed, 64, &proposals, NULL) / 25;
+    }
+    print_message("optimum %.1f, model %.1f, random (mean of 25) %.1f\n", optimum(), model, random);
+    assert_true(model <= 1.05 * optimum());
+    assert_true(model < random);
+}
+
+static void deterministic(void **state) {
+    (void)state;
+    int64_t proposals;
+    const char *names[] = {"model", "random"};
+    for (size_t i = 0; i < 2; i++) {
+        double a = run_search(names[i], 3, 40, &proposals, NULL);
+        double b = run_search(names[i], 3, 40, &proposals, NULL);
+        assert_true(a <= b && b <= a);
+    }
+}
+
+static void unknown_name(void **state) {
+    (void)state;
+    const kkt_search_type *type = NULL;
+    kkt_error err = {0};
+    assert_int_equal(kkt_search_parse("annealing", &type, &err), KKT_ERR_INPUT);
+    assert_non_null(strstr(err.message, "annealing"));
+    assert_non_null(strstr(err.message, "exhaustive"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exhaustive_sees_all), cmocka_unit_test(chunks_share_the_budget),
+        cmocka_unit_test(model_learns),        cmocka_unit_test(deterministic),
+        cmocka_unit_test(unknown_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

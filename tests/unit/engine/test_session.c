@@ -1,0 +1,205 @@
+/* Whole runs on the fake backend: what is stored, counted, resumed and survived. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/engine/session.h"
+
+typedef struct run_request {
+    const char *db;
+    const char *fake; /* options of the fake backend; NULL: no backend at all */
+    int64_t evals;
+    double seconds;
+    const char *fixed;
+} run_request;
+
+static char folder[] = "/tmp/kkttune-session-XXXXXX";
+
+static int setup(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name, char path[128]) {
+    snprintf(path, 128, "%s/%s", folder, name);
+    return path;
+}
+
+static kkt_status run_session(const run_request *request, kkt_session_summary *out,
+                              kkt_error *err) {
+    kkt_session_options options = {.problem = "tokens=8192", .budget_evals = request->evals};
+    options.budget_seconds = request->seconds;
+    options.fixed = request->fixed;
+    options.arch = kkt_arch_find("sm90");
+    options.device = kkt_device_first(options.arch);
+    options.seed = 1;
+    kkt_policy_defaults(&options.policy);
+    assert_int_equal(kkt_kernel_parse("kkt_solve", &options.kernel, NULL), KKT_OK);
+    assert_int_equal(kkt_search_parse("model", &options.search, NULL), KKT_OK);
+    kkt_db *db = NULL;
+    kkt_status status = kkt_db_open(request->db, KKT_DB_WRITE, &db, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    char cache[128];
+    kkt_compile_pool_options pool_options = {.cache = in_folder("cache", cache), .workers = 1};
+    kkt_compile_pool *pool = NULL;
+    assert_int_equal(kkt_compile_pool_open(&pool_options, &pool, err), KKT_OK);
+    const kkt_backend_type *type = NULL;
+    kkt_backend *backend = NULL;
+    if (request->fake) {
+        kkt_backend_options fake = {.fake = request->fake};
+        type = kkt_backend_find("fake");
+        assert_int_equal(type->open(&fake, &backend, err), KKT_OK);
+    }
+    status = kkt_session_run(&options, db, pool, type, backend, out, err);
+    if (backend) {
+        type->close(backend);
+    }
+    kkt_compile_pool_close(pool);
+    kkt_db_close(db);
+    return status;
+}
+
+typedef struct best_row {
+    double time_us;
+    char config[512];
+    int64_t rows, failed;
+} best_row;
+
+static kkt_status visit_best(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    best_row *best = context;
+    best->rows++;
+    if (result->outcome != KKT_OUTCOME_OK) {
+        best->failed += result->has_run;
+        return KKT_OK;
+    }
+    if (!(result->run.time_us >= best->time_us)) {
+        best->time_us = result->run.time_us;
+        snprintf(best->config, sizeof best->config, "%s", result->id.config);
+    }
+    return KKT_OK;
+}
+
+static best_row best_of(const char *path) {
+    best_row best = {.time_us = (double)NAN};
+    kkt_db *db = NULL;
+    assert_int_equal(kkt_db_open(path, KKT_DB_READ, &db, NULL), KKT_OK);
+    kkt_result_filter filter = {0};
+    assert_int_equal(kkt_db_results(db, &filter, NULL, visit_best, &best, NULL), KKT_OK);
+    kkt_db_close(db);
+    return best;
+}
+
+static void measures_and_reuses(void **state) {
+    (void)state;
+    char path[128];
+    run_request request = {.db = in_folder("reuse.db", path), .fake = "seed=5", .evals = 24};
+    kkt_session_summary first;
+    kkt_session_summary second;
+    assert_int_equal(run_session(&request, &first, NULL), KKT_OK);
+    assert_int_equal(first.tier, KKT_TIER_MEASURED);
+    assert_int_equal(first.counts.measured + first.counts.noisy, 24);
+    assert_int_equal(first.counts.reused, 0);
+    assert_true(first.counts.rejected > 0);
+    best_row before = best_of(path);
+    assert_int_equal(run_session(&request, &second, NULL), KKT_OK);
+    assert_int_equal(second.counts.reused, 24);
+    assert_int_equal(second.counts.measured, 0);
+    best_row after = best_of(path);
+    assert_string_equal(before.config, after.config);
+    assert_int_equal(before.rows, after.rows);
+}
+
+/* A run stopped half-way and resumed ends like one that was never stopped. */
+static void resumes_to_the_same_end(void **state) {
+    (void)state;
+    char whole_path[128];
+    char parts_path[128];
+    run_request whole = {.db = in_folder("whole.db", whole_path), .fake = "seed=9", .evals = 40};
+    run_request parts = {.db = in_folder("parts.db", parts_path), .fake = "seed=9", .evals = 40};
+    kkt_session_summary summary;
+    assert_int_equal(run_session(&whole, &summary, NULL), KKT_OK);
+    parts.seconds = 0.02; /* ends somewhere on the way */
+    assert_int_equal(run_session(&parts, &summary, NULL), KKT_OK);
+    parts.seconds = 0;
+    assert_int_equal(run_session(&parts, &summary, NULL), KKT_OK);
+    best_row a = best_of(whole_path);
+    best_row b = best_of(parts_path);
+    assert_string_equal(a.config, b.config);
+    assert_true(a.time_us <= b.time_us && b.time_us <= a.time_us);
+}
+
+static void faults_cost_one_candidate(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault;
+        size_t counter;
+    } rows[] = {
+        {"illegal_address", offsetof(kkt_session_counts, launch_failed)},
+        {"hang", offsetof(kkt_session_counts, timed_out)},
+        {"abort", offsetof(kkt_session_counts, crashed)},
+        {"wrong", offsetof(kkt_session_counts, wrong_result)},
+        {"race", offsetof(kkt_session_counts, racy)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[128];
+        char fake[64];
+        char name[64];
+        snprintf(name, sizeof name, "fault-%s.db", rows[i].fault);
+        snprintf(fake, sizeof fake, "seed=3,fault=%s", rows[i].fault);
+        run_request request = {.db = in_folder(name, path), .fake = fake, .evals = 24};
+        kkt_session_summary summary;
+        assert_int_equal(run_session(&request, &summary, NULL), KKT_OK);
+        int64_t faults;
+        memcpy(&faults, (const char *)&summary.counts + rows[i].counter, sizeof faults);
+        assert_true(faults >= 1);
+        assert_true(summary.counts.measured > 12);
+        assert_int_equal(summary.counts.measured + summary.counts.noisy + faults, 24);
+        best_row best = best_of(path);
+        assert_true(best.failed >= 1);
+        assert_true(isfinite(best.time_us));
+        kkt_session_summary again;
+        assert_int_equal(run_session(&request, &again, NULL), KKT_OK);
+        assert_int_equal(again.counts.reused, 24); /* a failure is not tried again either */
+    }
+}
+
+static void fixed_parameters(void **state) {
+    (void)state;
+    char path[128];
+    run_request request = {
+        .db = in_folder("fixed.db", path), .fake = "", .evals = 8, .fixed = "chunk=32"};
+    kkt_session_summary summary;
+    assert_int_equal(run_session(&request, &summary, NULL), KKT_OK);
+    assert_non_null(strstr(best_of(path).config, "chunk=32,"));
+    kkt_error err = {0};
+    request.fixed = "chunk=33";
+    assert_int_equal(run_session(&request, &summary, &err), KKT_ERR_INPUT);
+    assert_non_null(strstr(err.message, "33"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measures_and_reuses),
+        cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(faults_cost_one_candidate),
+        cmocka_unit_test(fixed_parameters),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,128 @@
+/* Enumeration, constraints, fixed parameters and ordinals of a space. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "synthetic.h"
+#include "tuner/engine/space.h"
+
+static kkt_space *open_space(const char *fixed) {
+    kkt_values problem;
+    kkt_space *space = NULL;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    kkt_params_defaults(&synthetic_kernel.problem, &problem);
+    assert_int_equal(kkt_space_open(&synthetic_kernel, &synthetic_variant, &problem, arch,
+                                    kkt_device_first(arch), fixed, &space, NULL),
+                     KKT_OK);
+    return space;
+}
+
+typedef struct rejects {
+    int64_t constraint, memory;
+} rejects;
+
+static void count_reject(void *context, const kkt_values *config, const char *reason) {
+    rejects *r = context;
+    if (strstr(reason, "pad 1")) {
+        assert_int_equal(config->v[P_PAD], 1);
+        r->constraint++;
+    } else {
+        assert_non_null(strstr(reason, "shared memory"));
+        r->memory++;
+    }
+}
+
+/* Largest ring that fits: 227 KiB opt-in. */
+static bool fits(int64_t chunk, int64_t stages) {
+    return chunk * 512 * stages <= 227 * 1024;
+}
+
+static void every_point_once(void **state) {
+    (void)state;
+    kkt_space *space = open_space(NULL);
+    rejects r = {0, 0};
+    int64_t points = 0;
+    int64_t last = -1;
+    kkt_point point;
+    while (kkt_space_next(space, count_reject, &r, &point)) {
+        kkt_values back;
+        kkt_space_decode(space, point.ordinal, &back);
+        assert_true(kkt_values_equal(&synthetic_variant.params, &back, &point.config));
+        assert_true(point.ordinal > last);
+        assert_true(fits(point.config.v[P_CHUNK], point.config.v[P_STAGES]));
+        last = point.ordinal;
+        points++;
+    }
+    assert_int_equal(kkt_space_raw_size(space), 4 * 5 * 6 * 4 * 5 * 2);
+    assert_int_equal(r.constraint, 4 * 5 * 6 * 3 * 5);
+    int64_t unfit = 0;
+    for (int64_t c = 16; c <= 128; c *= 2) {
+        for (int64_t s = 1; s <= 6; s++) {
+            unfit += !fits(c, s);
+        }
+    }
+    assert_true(unfit > 0);
+    assert_int_equal(r.memory, unfit * 5 * 5 * 5);
+    assert_int_equal(points + r.constraint + r.memory, kkt_space_raw_size(space));
+    kkt_space_close(space);
+}
+
+static void fixed_parameters_hold(void **state) {
+    (void)state;
+    kkt_space *space = open_space("chunk=32,order=3");
+    kkt_point point;
+    int64_t points = 0;
+    assert_int_equal(kkt_space_raw_size(space), 5 * 6 * 4 * 2);
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        assert_int_equal(point.config.v[P_CHUNK], 32);
+        assert_int_equal(point.config.v[P_ORDER], 3);
+        points++;
+    }
+    assert_int_equal(points, 5 * 6 * 5);
+    kkt_space_close(space);
+}
+
+static void points_by_configuration(void **state) {
+    (void)state;
+    kkt_space *space = open_space("chunk=32");
+    kkt_values config;
+    kkt_point point;
+    char reason[240];
+    kkt_params_defaults(&synthetic_variant.params, &config);
+    assert_false(kkt_space_point(space, &config, &point, reason, sizeof reason));
+    assert_non_null(strstr(reason, "chunk"));
+    config.v[P_CHUNK] = 32;
+    assert_true(kkt_space_point(space, &config, &point, reason, sizeof reason));
+    kkt_values back;
+    kkt_space_decode(space, point.ordinal, &back);
+    assert_true(kkt_values_equal(&synthetic_variant.params, &back, &config));
+    kkt_space_close(space);
+}
+
+static void bad_fixed_text(void **state) {
+    (void)state;
+    kkt_values problem;
+    kkt_space *space = NULL;
+    kkt_error err = {0};
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    kkt_params_defaults(&synthetic_kernel.problem, &problem);
+    assert_int_equal(kkt_space_open(&synthetic_kernel, &synthetic_variant, &problem, arch,
+                                    kkt_device_first(arch), "chunk=48", &space, &err),
+                     KKT_ERR_INPUT);
+    assert_non_null(strstr(err.message, "48"));
+    assert_null(space);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_point_once),
+        cmocka_unit_test(fixed_parameters_hold),
+        cmocka_unit_test(points_by_configuration),
+        cmocka_unit_test(bad_fixed_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
