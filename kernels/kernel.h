@@ -129,7 +129,10 @@ typedef struct kkt_kernel kkt_kernel;
 typedef struct kkt_variant {
     kkt_style_id style;
     kkt_param_table params;
-    const char *source;         /* "kkt_solve/kkt_solve.cu": the file given to NVRTC */
+    const char *source;         /* "kkt_solve/kkt_solve.cu": the file given to NVRTC. NULL: there
+                                   is no device code yet; the model predicts the variant, and the
+                                   tuner skips it. `sources`, `defines`, `plan` and `tolerance`
+                                   may then be NULL too. */
     const char *const *sources; /* that file and all project headers it includes, NULL-terminated,
                                    relative to kernels/: what kernel_hash covers */
     /* Whether a configuration makes sense at all on this problem and architecture. False with
@@ -149,6 +152,8 @@ typedef struct kkt_variant {
     double (*tolerance)(const kkt_values *problem, const kkt_values *config, int input_case);
 } kkt_variant;
 
+/* A family of which no variant has device code is model-only: everything from `tensors` on may be
+ * NULL (0 for counts). */
 struct kkt_kernel {
     const char *name;                    /* "kkt_solve" */
     const char *summary;                 /* one line */
