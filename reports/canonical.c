@@ -36,3 +36,11 @@ int64_t kkt_pair_integer(const char *text, const char *key, int64_t fallback) {
             return pair.is_integer ? pair.integer : fallback;
     return fallback;
 }
+
+bool kkt_pair_is(const char *text, const char *key, const char *value) {
+    kkt_pair pair;
+    while (kkt_pair_next(&text, &pair))
+        if (strcmp(pair.key, key) == 0)
+            return strcmp(pair.text, value) == 0;
+    return false;
+}

@@ -19,5 +19,7 @@ typedef struct kkt_pair {
 bool kkt_pair_next(const char **cursor, kkt_pair *out);
 /* The integer of a key; `fallback` where it is absent or not an integer. */
 int64_t kkt_pair_integer(const char *text, const char *key, int64_t fallback);
+/* Whether a key has this value's text. */
+bool kkt_pair_is(const char *text, const char *key, const char *value);
 
 #endif

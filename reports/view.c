@@ -8,16 +8,6 @@
 #include "reports/canonical.h"
 #include "reports/modelled.h"
 
-/* Entries of equal rank are comparable with each other; a higher one always wins. */
-typedef enum rank {
-    RANK_PREDICTED,
-    RANK_STALE_COMPILED,
-    RANK_COMPILED,
-    RANK_NOISY,
-    RANK_STALE_MEASURED,
-    RANK_MEASURED
-} rank;
-
 typedef struct builder {
     kkt_arena *arena;
     const kkt_arch *arch;
@@ -26,52 +16,10 @@ typedef struct builder {
     kkt_entry *rows; /* one a candidate that is a result */
     size_t row_count, row_capacity;
     const char **reject_keys; /* reasons with their numbers taken out, beside view->rejects */
-    size_t reject_capacity;
+    size_t reject_capacity, effect_capacity;
     const char *ranked_kernel, *ranked_problem; /* what `ranked` was found for last */
     int ranked;
 } builder;
-
-bool kkt_entry_measured(const kkt_entry *entry) {
-    return isfinite(entry->time_us) != 0;
-}
-
-const char *kkt_entry_provenance(const kkt_entry *entry) {
-    return entry->stale_reason != NULL ? "stale" : kkt_provenance_name(entry->provenance);
-}
-
-static rank rank_of(const kkt_entry *entry) {
-    if (kkt_entry_measured(entry) && entry->noisy)
-        return RANK_NOISY;
-    if (kkt_entry_measured(entry))
-        return entry->stale_reason != NULL ? RANK_STALE_MEASURED : RANK_MEASURED;
-    if (entry->provenance == KKT_COMPILED)
-        return entry->stale_reason != NULL ? RANK_STALE_COMPILED : RANK_COMPILED;
-    return RANK_PREDICTED;
-}
-
-/* NaN comes last. */
-static int compare_reals(double a, double b) {
-    if (isnan(a) || isnan(b))
-        return (isnan(a) != 0) - (isnan(b) != 0);
-    return (a > b) - (a < b);
-}
-
-int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
-    rank rank_a = rank_of(a), rank_b = rank_of(b);
-    if (rank_a != rank_b)
-        return rank_a > rank_b ? -1 : 1;
-    int order;
-    if (rank_a >= RANK_NOISY) {
-        order = compare_reals(a->time_us, b->time_us);
-        if (order == 0)
-            order = compare_reals(a->low_us, b->low_us);
-    } else {
-        order = (a->spill_bytes > 0) - (b->spill_bytes > 0);
-        if (order == 0)
-            order = compare_reals(a->predicted_us, b->predicted_us);
-    }
-    return order != 0 ? order : strcmp(a->config, b->config);
-}
 
 /* Position of a problem in its kernel's default list; INT_MAX where it is none of them. */
 static int problem_order(const char *kernel_name, const char *problem) {
@@ -379,12 +327,55 @@ static void find_ties(builder *b, kkt_entry *best, const kkt_entry *rows, size_t
     if (!kkt_entry_measured(best))
         count = 1;
     const char **ties = kkt_arena_array(b->arena, count, sizeof *ties);
-    for (size_t i = 1; i < count && rank_of(&rows[i]) == rank_of(best); i++)
+    for (size_t i = 1; i < count && kkt_entry_rank(&rows[i]) == kkt_entry_rank(best); i++)
         if (rows[i].low_us <= best->high_us && best->low_us <= rows[i].high_us &&
             strcmp(rows[i].config, best->config) != 0)
             ties[best->tie_count++] = rows[i].config;
     qsort(ties, best->tie_count, sizeof *ties, compare_texts);
     best->ties = ties;
+}
+
+/* The best row of a group for each value of each parameter. The rows are sorted, the best first. */
+static void add_effects(builder *b, const kkt_entry *rows, size_t count) {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_view *view = b->view;
+    if (!kkt_modelled_find(rows->kernel, rows->style, &kernel, &variant))
+        return;
+    for (size_t p = 0; p < variant->params.count; p++) {
+        const kkt_param *param = &variant->params.params[p];
+        for (size_t v = 0; v < param->count; v++) {
+            char buffer[24];
+            const char *value = kkt_param_value_text(param, param->values[v], buffer);
+            const kkt_entry *best = NULL;
+            for (size_t i = 0; i < count && best == NULL; i++)
+                if (kkt_pair_is(rows[i].config, param->name, value))
+                    best = &rows[i];
+            if (best == NULL)
+                continue;
+            if (view->effect_count == b->effect_capacity) {
+                b->effect_capacity = b->effect_capacity == 0 ? 128 : 2 * b->effect_capacity;
+                kkt_effect *effects =
+                    kkt_arena_array(b->arena, b->effect_capacity, sizeof *effects);
+                if (view->effect_count > 0)
+                    memcpy(effects, view->effects, view->effect_count * sizeof *effects);
+                view->effects = effects;
+            }
+            view->effects[view->effect_count++] =
+                (kkt_effect){rows->kernel, rows->style, rows->problem,
+                             rows->chunk,  param->name, kkt_arena_strdup(b->arena, value),
+                             best};
+        }
+    }
+}
+
+/* Whether a group belongs to the first problem of its kernel and style. */
+static bool of_first_problem(const builder *b, size_t index) {
+    const kkt_entry *row = &b->rows[index], *first = row;
+    while (first > b->rows && strcmp(first[-1].kernel, row->kernel) == 0 &&
+           strcmp(first[-1].style, row->style) == 0)
+        first--;
+    return strcmp(first->problem, row->problem) == 0;
 }
 
 static void choose(builder *b) {
@@ -398,6 +389,8 @@ static void choose(builder *b) {
         kkt_entry *entry = &view->entries[view->entry_count++];
         *entry = b->rows[i];
         find_ties(b, entry, &b->rows[i], end - i);
+        if (of_first_problem(b, i))
+            add_effects(b, &b->rows[i], end - i);
         const kkt_kernel *kernel;
         const kkt_variant *variant;
         if (entry->kernel_hash == NULL &&
@@ -436,22 +429,6 @@ static int compare_rejects(const void *left, const void *right) {
     if (order == 0)
         order = (a->count < b->count) - (a->count > b->count);
     return order != 0 ? order : strcmp(a->reason, b->reason);
-}
-
-const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
-                                   int64_t chunk) {
-    const kkt_entry *at_chunk = NULL, *best = NULL;
-    for (size_t i = 0; i < view->entry_count; i++) {
-        const kkt_entry *entry = &view->entries[i];
-        if (strcmp(entry->kernel, kernel) != 0 || strcmp(entry->problem, problem) != 0)
-            continue;
-        if (best == NULL || kkt_entry_compare(entry, best) < 0)
-            best = entry;
-        if (entry->chunk == (chunk != 0 ? chunk : KKT_DEFAULT_CHUNK) &&
-            (at_chunk == NULL || kkt_entry_compare(entry, at_chunk) < 0))
-            at_chunk = entry;
-    }
-    return at_chunk != NULL || chunk != 0 ? at_chunk : best;
 }
 
 kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,

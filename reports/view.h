@@ -51,6 +51,15 @@ typedef struct kkt_reject_group {
     const char *example; /* one configuration */
 } kkt_reject_group;
 
+/* What one value of one parameter costs: the best result that has it, the other parameters being
+ * free. Of the first problem of each kernel and style alone. */
+typedef struct kkt_effect {
+    const char *kernel, *style, *problem;
+    int64_t chunk;
+    const char *param, *value;
+    const kkt_entry *best; /* without ties */
+} kkt_effect;
+
 typedef struct kkt_view {
     const kkt_arch *arch;
     const kkt_device *device;
@@ -58,6 +67,8 @@ typedef struct kkt_view {
     kkt_entry *entries; /* sorted: kernel, style, problem (default problem first), chunk */
     size_t reject_count;
     kkt_reject_group *rejects; /* sorted: kernel, style, problem, outcome, most frequent first */
+    size_t effect_count;
+    kkt_effect *effects; /* sorted as entries, then in the order of parameters and values */
     int64_t candidates, measured, replayed, compiled, stale;
 } kkt_view;
 
@@ -73,6 +84,16 @@ kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_a
                          const kkt_device *device, const char *kernel, kkt_arena *arena,
                          kkt_view *out, kkt_error *err);
 
+/* Entries of equal rank are comparable with each other; a higher one always wins. */
+typedef enum kkt_rank {
+    KKT_RANK_PREDICTED,
+    KKT_RANK_STALE_COMPILED,
+    KKT_RANK_COMPILED,
+    KKT_RANK_NOISY,
+    KKT_RANK_STALE_MEASURED,
+    KKT_RANK_MEASURED
+} kkt_rank;
+kkt_rank kkt_entry_rank(const kkt_entry *entry);
 bool kkt_entry_measured(const kkt_entry *entry); /* it has a time */
 /* "measured", "replayed", "compiled", "predicted", or "stale". */
 const char *kkt_entry_provenance(const kkt_entry *entry);

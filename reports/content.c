@@ -1,0 +1,347 @@
+#include "reports/content.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/canonical.h"
+#include "reports/ledger_share.h"
+#include "reports/modelled.h"
+
+#define TIES_SHOWN 8
+#define REJECTS_SHOWN 40
+
+const char *kkt_content_real(double value, char out[32]) {
+    if (!isfinite(value))
+        snprintf(out, 32, "-");
+    else if (fabs(value) >= 1000.0)
+        snprintf(out, 32, "%.0f", value);
+    else
+        snprintf(out, 32, "%.3g", value);
+    return out;
+}
+
+static void cell_real(kkt_document *document, kkt_row *row, double value) {
+    char text[32];
+    kkt_document_cell(document, row, "%s", kkt_content_real(value, text));
+}
+
+static void cell_int(kkt_document *document, kkt_row *row, int64_t value) {
+    if (value < 0)
+        kkt_document_cell(document, row, "-");
+    else
+        kkt_document_cell(document, row, "%lld", (long long)value);
+}
+
+static const char *source_mark(kkt_source source) {
+    return source == KKT_SOURCE_UNCONFIRMED ? "?" : "";
+}
+
+static void add_summary(const kkt_view *view, kkt_document *document) {
+    const kkt_device *device = view->device;
+    kkt_document_paragraph(
+        document,
+        "%s (%s, compute capability %d.%d): %.0f%s SMs, %.0f%s GB/s of HBM at its theoretical "
+        "peak, %d KiB of shared memory and %d registers an SM.",
+        device->full_name, view->arch->generation, view->arch->major, view->arch->minor,
+        device->sm_count.value, source_mark(device->sm_count.source), device->hbm_gbps.value,
+        source_mark(device->hbm_gbps.source), view->arch->smem_per_sm_bytes / 1024,
+        view->arch->registers_per_sm);
+    kkt_document_paragraph(document,
+                           "The database holds %lld candidates for it: %lld measured on a GPU, "
+                           "%lld replayed from recordings, %lld compiled; %lld of them are stale.",
+                           (long long)view->candidates, (long long)view->measured,
+                           (long long)view->replayed, (long long)view->compiled,
+                           (long long)view->stale);
+    if (view->measured + view->replayed == 0)
+        kkt_document_paragraph(document,
+                               "Nothing was measured: every time below is a prediction of the "
+                               "model with uncalibrated constants. Registers and shared memory of "
+                               "compiled entries are the compiler's.");
+}
+
+static void add_reading(kkt_document *document) {
+    kkt_document_heading(document, 2, "How to read this");
+    kkt_document_item(document,
+                      "Provenance: 'measured' was timed here after its result was checked against "
+                      "a double-precision reference; 'replayed' is such a measurement from a "
+                      "recording that ships; 'compiled' has registers and shared memory from the "
+                      "compiler and a predicted time; 'predicted' is the model alone; 'stale' was "
+                      "measured with another source, options or compiler than the present ones.");
+    kkt_document_item(document,
+                      "Times are medians in microseconds with their 95 %% confidence interval. "
+                      "Configurations whose intervals overlap the best one's are ties: the choice "
+                      "among them is by convention, not by speed.");
+    kkt_document_item(document,
+                      "The lower bound is what no implementation of the same configuration can "
+                      "beat (bytes at peak bandwidth, work at peak rate, the dependent chain).");
+    kkt_document_item(document,
+                      "Chunk size is not chosen here by one kernel's own time: small chunks write "
+                      "fewer bytes here and cost more in the kernel that consumes the result. The "
+                      "whole curve is shown; C = %d stands until a pipeline is timed.",
+                      KKT_DEFAULT_CHUNK);
+    kkt_document_item(document, "A question mark after a figure: not confirmed from a source.");
+}
+
+static bool same_group(const kkt_entry *a, const kkt_entry *b) {
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->style, b->style) == 0 &&
+           strcmp(a->problem, b->problem) == 0;
+}
+
+static size_t group_end(const kkt_view *view, size_t at) {
+    size_t end = at + 1;
+    while (end < view->entry_count && same_group(&view->entries[at], &view->entries[end]))
+        end++;
+    return end;
+}
+
+static void cell_predicted_compiled(kkt_document *document, kkt_row *row, int64_t predicted,
+                                    int64_t compiled, bool is_compiled) {
+    if (!is_compiled || predicted < 0)
+        cell_int(document, row, is_compiled ? compiled : predicted);
+    else
+        kkt_document_cell(document, row, "%lld / %lld", (long long)predicted, (long long)compiled);
+}
+
+static void add_chunk_row(kkt_document *document, kkt_block *table, const kkt_entry *entry) {
+    kkt_row *row = kkt_document_row(document, table);
+    bool compiled = entry->provenance != KKT_PREDICTED;
+    char low[32], high[32];
+    row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
+    cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
+    cell_int(document, row, entry->threads);
+    cell_predicted_compiled(document, row, entry->registers_predicted, entry->registers, compiled);
+    cell_int(document, row, entry->smem_bytes);
+    cell_real(document, row, entry->hbm_bytes_per_token);
+    cell_int(document, row, entry->blocks_per_sm);
+    cell_real(document, row, entry->chain_steps);
+    double share = kkt_ledger_share(entry->config, entry->problem);
+    if (isfinite(share))
+        kkt_document_cell(document, row, "%.1f %%", 100.0 * share);
+    else
+        kkt_document_cell(document, row, "-");
+    cell_real(document, row, entry->lower_bound_us);
+    cell_real(document, row, entry->predicted_us);
+    cell_real(document, row, entry->time_us);
+    if (kkt_entry_measured(entry))
+        kkt_document_cell(document, row, "%s to %s", kkt_content_real(entry->low_us, low),
+                          kkt_content_real(entry->high_us, high));
+    else
+        kkt_document_cell(document, row, "-");
+    cell_real(document, row,
+              kkt_entry_measured(entry) ? entry->hbm_bytes / entry->time_us / 1e3 : (double)NAN);
+    kkt_document_cell(document, row, "%s", entry->limiter != NULL ? entry->limiter : "-");
+    kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
+}
+
+static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document *document) {
+    if (end - at < 2)
+        return;
+    kkt_chart *chart = kkt_document_chart(document);
+    chart->title =
+        kkt_arena_printf(document->arena, "Time by chunk size: %s", view->entries[at].problem);
+    for (size_t i = at; i < end && chart->count < KKT_POINTS_MAX; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        int n = chart->count++;
+        chart->x[n] = entry->chunk;
+        chart->measured[n] = entry->time_us;
+        chart->low[n] = entry->low_us;
+        chart->high[n] = entry->high_us;
+        chart->predicted[n] = entry->predicted_us;
+        chart->bound[n] = entry->lower_bound_us;
+    }
+}
+
+static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_document *document) {
+    static const char *const headings[] = {"#C",
+                                           "#Threads",
+                                           "#Registers, predicted / compiled",
+                                           "#Shared memory, B",
+                                           "#HBM B per token",
+                                           "#Blocks per SM",
+                                           "#Chain, steps",
+                                           "#Share of the inverse",
+                                           "#Lower bound, us",
+                                           "#Predicted, us",
+                                           "#Measured, us",
+                                           "#Interval, us",
+                                           "#GB/s",
+                                           "Limiter",
+                                           "Provenance",
+                                           NULL};
+    kkt_document_heading(document, 3, "%s: the chunk-size trade-off", kernel);
+    for (size_t i = 0; i < view->entry_count; i = group_end(view, i)) {
+        const kkt_entry *first = &view->entries[i];
+        if (strcmp(first->kernel, kernel) != 0)
+            continue;
+        size_t end = group_end(view, i);
+        const char *caption = kkt_arena_printf(document->arena, "%s, style %s, %s", first->kernel,
+                                               first->style, first->problem);
+        fill_chart(view, i, end, document);
+        kkt_block *table = kkt_document_table(document, caption, headings);
+        for (size_t j = i; j < end; j++)
+            add_chunk_row(document, table, &view->entries[j]);
+        const kkt_entry *standing = kkt_view_standing(view, first->kernel, first->problem, 0);
+        if (standing != NULL && standing->reason != NULL)
+            kkt_document_paragraph(document, "At C = %lld: %s", (long long)standing->chunk,
+                                   standing->reason);
+    }
+}
+
+static void add_winners(const kkt_view *view, const char *kernel, kkt_document *document) {
+    static const char *const headings[] = {"Problem",    "#C",         "Configuration",
+                                           "#Time, us",  "#Ties",      "#Relative error",
+                                           "#Tolerance", "Provenance", NULL};
+    kkt_document_heading(document, 3, "%s: winners and ties", kernel);
+    kkt_block *table = kkt_document_table(
+        document, "The best configuration of each problem and chunk size", headings);
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (strcmp(entry->kernel, kernel) != 0)
+            continue;
+        kkt_row *row = kkt_document_row(document, table);
+        row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
+        kkt_document_cell(document, row, "%s", entry->problem);
+        cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
+        kkt_document_cell(document, row, "%s", entry->config);
+        char time[32];
+        if (kkt_entry_measured(entry))
+            kkt_document_cell(document, row, "%s%s", kkt_content_real(entry->time_us, time),
+                              entry->noisy ? " (noisy)" : "");
+        else
+            kkt_document_cell(document, row, "%s predicted",
+                              kkt_content_real(entry->predicted_us, time));
+        cell_int(document, row, (int64_t)entry->tie_count);
+        cell_real(document, row, entry->rel_fro);
+        cell_real(document, row, entry->tolerance);
+        kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
+    }
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (strcmp(entry->kernel, kernel) != 0 || entry->tie_count == 0)
+            continue;
+        kkt_text ties = {0};
+        for (size_t t = 0; t < entry->tie_count && t < TIES_SHOWN; t++)
+            kkt_text_printf(&ties, "%s%s", t == 0 ? "" : "; ", entry->ties[t]);
+        if (entry->tie_count > TIES_SHOWN)
+            kkt_text_printf(&ties, "; and %zu more", entry->tie_count - TIES_SHOWN);
+        kkt_document_item(document, "Ties of %s, C = %lld: %s.", entry->problem,
+                          (long long)entry->chunk, kkt_text_get(&ties));
+        kkt_text_free(&ties);
+    }
+}
+
+static void add_effects(const kkt_view *view, const char *kernel, kkt_document *document) {
+    static const char *const headings[] = {
+        "#C", "Parameter", "Value", "#Best, us", "#Above the best", "Provenance", NULL};
+    kkt_block *table = NULL;
+    for (size_t i = 0; i < view->effect_count; i++) {
+        const kkt_effect *effect = &view->effects[i];
+        if (strcmp(effect->kernel, kernel) != 0 || effect->chunk != KKT_DEFAULT_CHUNK ||
+            !kkt_entry_measured(effect->best))
+            continue;
+        if (table == NULL) {
+            kkt_document_heading(document, 3, "%s: what each parameter is worth", kernel);
+            const char *caption = kkt_arena_printf(
+                document->arena,
+                "The best measured time with each value, the other parameters free; %s",
+                effect->problem);
+            table = kkt_document_table(document, caption, headings);
+        }
+        const kkt_entry *best = kkt_view_standing(view, kernel, effect->problem, effect->chunk);
+        kkt_row *row = kkt_document_row(document, table);
+        cell_int(document, row, effect->chunk);
+        kkt_document_cell(document, row, "%s", effect->param);
+        kkt_document_cell(document, row, "%s", effect->value);
+        cell_real(document, row, effect->best->time_us);
+        if (best != NULL && kkt_entry_measured(best))
+            kkt_document_cell(document, row, "%+.1f %%",
+                              100.0 * (effect->best->time_us / best->time_us - 1.0));
+        else
+            kkt_document_cell(document, row, "-");
+        kkt_document_cell(document, row, "%s", kkt_entry_provenance(effect->best));
+        row->strong = best != NULL && strcmp(best->config, effect->best->config) == 0;
+    }
+}
+
+static void add_rejects(const kkt_view *view, kkt_document *document) {
+    static const char *const headings[] = {
+        "Kernel", "Problem", "Outcome", "#Count", "Reason (of the first)", "Example", NULL};
+    kkt_document_heading(document, 2, "What was rejected, and why");
+    if (view->reject_count == 0) {
+        kkt_document_paragraph(document, "Nothing is stored as rejected or failed.");
+        return;
+    }
+    kkt_block *table = kkt_document_table(
+        document, "Reasons that differ in their numbers alone are counted together", headings);
+    for (size_t i = 0; i < view->reject_count && i < REJECTS_SHOWN; i++) {
+        const kkt_reject_group *group = &view->rejects[i];
+        kkt_row *row = kkt_document_row(document, table);
+        kkt_document_cell(document, row, "%s", group->kernel);
+        kkt_document_cell(document, row, "%s", group->problem);
+        kkt_document_cell(document, row, "%s", group->outcome);
+        kkt_document_cell(document, row, "%lld", (long long)group->count);
+        kkt_document_cell(document, row, "%s", group->reason);
+        kkt_document_cell(document, row, "%s", group->example);
+    }
+    if (view->reject_count > REJECTS_SHOWN)
+        kkt_document_paragraph(document, "%zu more groups are in the database (view results).",
+                               view->reject_count - REJECTS_SHOWN);
+}
+
+static void add_provenance(const kkt_view *view, kkt_document *document) {
+    static const char *const headings[] = {"Kernel",        "Problem",         "#C",   "Provenance",
+                                           "Measured on",   "Driver",          "Date", "#Samples",
+                                           "Kernel source", "Why it is stale", NULL};
+    kkt_document_heading(document, 2, "Where every number comes from");
+    kkt_document_paragraph(
+        document, "Registers and shared memory: from the compiler where the provenance is not "
+                  "'predicted', else from the model. Blocks per SM, HBM bytes, chain, share, "
+                  "lower bound, predicted time and limiter: always from the model. Measured time, "
+                  "interval and error: from the run named here.");
+    kkt_block *table = kkt_document_table(document, "One row an entry", headings);
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        kkt_row *row = kkt_document_row(document, table);
+        kkt_document_cell(document, row, "%s", entry->kernel);
+        kkt_document_cell(document, row, "%s", entry->problem);
+        cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
+        kkt_document_cell(document, row, "%s", kkt_provenance_name(entry->provenance));
+        kkt_document_cell(document, row, "%s", entry->gpu != NULL ? entry->gpu : "-");
+        kkt_document_cell(document, row, "%s", entry->driver != NULL ? entry->driver : "-");
+        kkt_document_cell(document, row, "%.10s", entry->date != NULL ? entry->date : "-");
+        cell_int(document, row, kkt_entry_measured(entry) ? entry->samples : -1);
+        kkt_document_cell(document, row, "%.16s",
+                          entry->kernel_hash != NULL ? entry->kernel_hash : "-");
+        kkt_document_cell(document, row, "%s",
+                          entry->stale_reason != NULL ? entry->stale_reason : "-");
+    }
+    kkt_document_item(document, "SMs: %s; clock: %s; HBM bandwidth: %s; L2: %s.",
+                      kkt_source_name(view->device->sm_count.source),
+                      kkt_source_name(view->device->clock_ghz.source),
+                      kkt_source_name(view->device->hbm_gbps.source),
+                      kkt_source_name(view->device->l2_bytes.source));
+}
+
+void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out) {
+    memset(out, 0, sizeof *out);
+    out->arena = arena;
+    out->title = kkt_arena_printf(arena, "kkttune report: %s, %s", view->arch->name,
+                                  view->device->full_name);
+    kkt_document_heading(out, 1, "%s", out->title);
+    add_summary(view, out);
+    add_reading(out);
+    const char *kernel = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        if (kernel != NULL && strcmp(kernel, view->entries[i].kernel) == 0)
+            continue;
+        kernel = view->entries[i].kernel;
+        kkt_document_heading(out, 2, "%s", kernel);
+        add_chunk_tables(view, kernel, out);
+        add_winners(view, kernel, out);
+        add_effects(view, kernel, out);
+    }
+    kkt_content_claims(view, out);
+    add_rejects(view, out);
+    add_provenance(view, out);
+}

@@ -1,0 +1,63 @@
+/* Comparing entries, and the one that stands for a kernel and problem. */
+#include <math.h>
+#include <string.h>
+
+#include "reports/view.h"
+
+bool kkt_entry_measured(const kkt_entry *entry) {
+    return isfinite(entry->time_us) != 0;
+}
+
+const char *kkt_entry_provenance(const kkt_entry *entry) {
+    return entry->stale_reason != NULL ? "stale" : kkt_provenance_name(entry->provenance);
+}
+
+kkt_rank kkt_entry_rank(const kkt_entry *entry) {
+    if (kkt_entry_measured(entry) && entry->noisy)
+        return KKT_RANK_NOISY;
+    if (kkt_entry_measured(entry))
+        return entry->stale_reason != NULL ? KKT_RANK_STALE_MEASURED : KKT_RANK_MEASURED;
+    if (entry->provenance == KKT_COMPILED)
+        return entry->stale_reason != NULL ? KKT_RANK_STALE_COMPILED : KKT_RANK_COMPILED;
+    return KKT_RANK_PREDICTED;
+}
+
+/* NaN comes last. */
+static int compare_reals(double a, double b) {
+    if (isnan(a) || isnan(b))
+        return (isnan(a) != 0) - (isnan(b) != 0);
+    return (a > b) - (a < b);
+}
+
+int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
+    kkt_rank rank_a = kkt_entry_rank(a), rank_b = kkt_entry_rank(b);
+    if (rank_a != rank_b)
+        return rank_a > rank_b ? -1 : 1;
+    int order;
+    if (rank_a >= KKT_RANK_NOISY) {
+        order = compare_reals(a->time_us, b->time_us);
+        if (order == 0)
+            order = compare_reals(a->low_us, b->low_us);
+    } else {
+        order = (a->spill_bytes > 0) - (b->spill_bytes > 0);
+        if (order == 0)
+            order = compare_reals(a->predicted_us, b->predicted_us);
+    }
+    return order != 0 ? order : strcmp(a->config, b->config);
+}
+
+const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
+                                   int64_t chunk) {
+    const kkt_entry *at_chunk = NULL, *best = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (strcmp(entry->kernel, kernel) != 0 || strcmp(entry->problem, problem) != 0)
+            continue;
+        if (best == NULL || kkt_entry_compare(entry, best) < 0)
+            best = entry;
+        if (entry->chunk == (chunk != 0 ? chunk : KKT_DEFAULT_CHUNK) &&
+            (at_chunk == NULL || kkt_entry_compare(entry, at_chunk) < 0))
+            at_chunk = entry;
+    }
+    return at_chunk != NULL || chunk != 0 ? at_chunk : best;
+}
