@@ -18,6 +18,12 @@ typedef enum kkt_db_mode { KKT_DB_READ, KKT_DB_WRITE /* made where absent */ } k
 kkt_status kkt_db_open(const char *path, kkt_db_mode mode, kkt_db **out, kkt_error *err);
 void kkt_db_close(kkt_db *db); /* NULL is a no-op */
 
+/* One line worth telling about how the file is used (network file system), or NULL. */
+const char *kkt_db_note(const kkt_db *db);
+/* How long to wait for a lock of another process; 30 s at first. */
+void kkt_db_set_timeout(kkt_db *db, int milliseconds);
+
+/* After a failed call within a transaction, roll back. */
 kkt_status kkt_db_begin(kkt_db *db, kkt_error *err);
 kkt_status kkt_db_commit(kkt_db *db, kkt_error *err);
 void kkt_db_rollback(kkt_db *db);
@@ -25,7 +31,9 @@ void kkt_db_rollback(kkt_db *db);
 /* Finds or makes the candidate; its outcome starts as PREDICTED. */
 kkt_status kkt_db_candidate(kkt_db *db, const kkt_identity *id, int64_t *candidate_id,
                             kkt_error *err);
-/* Sets outcome and reason (NULL: none) of a candidate. */
+/* Sets outcome and reason (NULL: none) of a candidate, until the next run (or the next build, where
+ * there is no run) decides. PREDICTED takes such a verdict back: the outcome then follows from the
+ * best run, else the best build. */
 kkt_status kkt_db_set_outcome(kkt_db *db, int64_t candidate_id, kkt_outcome outcome,
                               const char *reason, kkt_error *err);
 /* Replaces the candidate's prediction. */
@@ -36,7 +44,7 @@ kkt_status kkt_db_put_prediction(kkt_db *db, int64_t candidate_id,
 kkt_status kkt_db_put_build(kkt_db *db, int64_t candidate_id, const kkt_build_record *record,
                             int64_t *build_id, kkt_error *err);
 /* Adds a run of a build, with its samples; never replaces one, except that a REPLAYED run of the
- * same date, gpu and build is kept once. Sets the candidate's outcome. */
+ * same build, date, gpu, outcome and median is kept once. Sets the candidate's outcome. */
 kkt_status kkt_db_put_run(kkt_db *db, int64_t build_id, const kkt_run_record *record,
                           int64_t *run_id, kkt_error *err);
 
@@ -62,7 +70,8 @@ kkt_status
 kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness *freshness,
                kkt_status (*visit)(void *context, const kkt_result *result, kkt_error *err),
                void *context, kkt_error *err);
-/* All samples of the candidate's best run; `*samples` is malloc'ed. */
+/* All samples of the candidate's best run, staleness as kkt_db_mark_stale last wrote it; `*samples`
+ * is malloc'ed, NULL with `*count` 0 where none are kept. */
 kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, size_t *count,
                           kkt_error *err);
 /* Writes stale_reason of every candidate as `freshness` sees it, so that the SQL view `results`

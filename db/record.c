@@ -1,0 +1,54 @@
+#include "db/record.h"
+
+#include <string.h>
+
+static const char *const outcome_names[KKT_OUTCOME_COUNT] = {
+    [KKT_OUTCOME_PREDICTED] = "predicted",
+    [KKT_OUTCOME_COMPILED] = "compiled",
+    [KKT_OUTCOME_OK] = "ok",
+    [KKT_OUTCOME_REJECTED] = "rejected",
+    [KKT_OUTCOME_BUILD_FAILED] = "build_failed",
+    [KKT_OUTCOME_LAUNCH_FAILED] = "launch_failed",
+    [KKT_OUTCOME_WRONG_RESULT] = "wrong_result",
+    [KKT_OUTCOME_RACY] = "racy",
+    [KKT_OUTCOME_TIMED_OUT] = "timed_out",
+    [KKT_OUTCOME_CRASHED] = "crashed",
+    [KKT_OUTCOME_NOISY] = "noisy",
+};
+
+static const char *const provenance_names[KKT_PROVENANCE_COUNT] = {
+    [KKT_PREDICTED] = "predicted",
+    [KKT_COMPILED] = "compiled",
+    [KKT_MEASURED] = "measured",
+    [KKT_REPLAYED] = "replayed",
+};
+
+static int find_name(const char *const *names, int count, const char *name) {
+    for (int i = 0; name && i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const char *kkt_outcome_name(kkt_outcome outcome) {
+    return (unsigned)outcome < KKT_OUTCOME_COUNT ? outcome_names[outcome] : "unknown";
+}
+
+bool kkt_outcome_parse(const char *name, kkt_outcome *out) {
+    int index = find_name(outcome_names, KKT_OUTCOME_COUNT, name);
+    if (index >= 0)
+        *out = (kkt_outcome)index;
+    return index >= 0;
+}
+
+const char *kkt_provenance_name(kkt_provenance provenance) {
+    return (unsigned)provenance < KKT_PROVENANCE_COUNT ? provenance_names[provenance] : "unknown";
+}
+
+bool kkt_provenance_parse(const char *name, kkt_provenance *out) {
+    int index = find_name(provenance_names, KKT_PROVENANCE_COUNT, name);
+    if (index >= 0)
+        *out = (kkt_provenance)index;
+    return index >= 0;
+}

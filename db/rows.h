@@ -1,0 +1,36 @@
+/* Every run with its build, and putting them into another database: what recordings and merging
+ * share. Internal to db/. */
+#ifndef KKT_DB_ROWS_H
+#define KKT_DB_ROWS_H
+
+#include "base/text.h"
+#include "db/store.h"
+
+typedef struct kkt_run_row {
+    kkt_identity id;
+    kkt_build_record build;
+    kkt_run_record run;       /* samples_us is NULL */
+    const char *samples_json; /* a JSON array; NULL where none are kept */
+} kkt_run_row;
+
+/* Every run that matches, measured or (with `replayed`) of either provenance, in an order that
+ * depends on the rows alone. An unknown outcome name is KKT_ERR_INPUT. */
+kkt_status kkt_db_each_run(kkt_db *db, const kkt_result_filter *filter, bool replayed,
+                           kkt_status (*visit)(void *context, const kkt_run_row *row,
+                                               kkt_error *err),
+                           void *context, kkt_error *err);
+/* Stores a build unless the candidate has it already; never changes one. */
+kkt_status kkt_db_keep_build(kkt_db *db, int64_t candidate_id, const kkt_build_record *record,
+                             int64_t *build_id, bool *added, kkt_error *err);
+/* Stores a run unless the build has the same measurement (date, GPU, outcome and median), of
+ * whichever provenance. `samples_json` NULL: run->samples_us is used. */
+kkt_status kkt_db_keep_run(kkt_db *db, int64_t build_id, const kkt_run_record *run,
+                           const char *samples_json, int64_t *run_id, bool *added, kkt_error *err);
+/* Appends samples as a JSON array, each with the fewest digits that give the same float. */
+void kkt_samples_format(const float *samples, size_t count, kkt_text *out);
+/* The reverse; false where it is no array of `count` finite numbers. `out` holds `count`. */
+bool kkt_samples_parse(const char *json, size_t count, float *out);
+/* Whether a text has the canonical form "k=v,k=v" with keys sorted and unique ("" included). */
+bool kkt_canonical_valid(const char *text);
+
+#endif

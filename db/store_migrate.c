@@ -1,0 +1,55 @@
+#include "db/store_sqlite.h"
+
+typedef struct migration {
+    int from; /* schema version it starts from; it leads to the next */
+    const char *sql;
+} migration;
+
+/* Oldest first. Tables alone: the views are made anew afterwards. */
+static const migration migrations[] = {
+    /* Version 0, before the first release: no mark of staleness, no note on counters. */
+    {0, "ALTER TABLE builds ADD COLUMN stale_reason TEXT;"
+        "ALTER TABLE runs ADD COLUMN counters_note TEXT;"},
+};
+
+static kkt_status upgrade(kkt_db *db, int64_t version, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    size_t count = sizeof migrations / sizeof migrations[0];
+    for (size_t i = 0; status == KKT_OK && i < count; i++) {
+        if (migrations[i].from >= version)
+            status = kkt_db_exec(db, migrations[i].sql, err);
+    }
+    if (status == KKT_OK)
+        status = kkt_db_exec(db, "DROP VIEW IF EXISTS results; DROP VIEW IF EXISTS best_runs", err);
+    return status;
+}
+
+/* The version is read again inside the transaction: another process may have been faster. */
+static kkt_status migrate_locked(kkt_db *db, kkt_error *err) {
+    int64_t version = 0, objects = 0;
+    kkt_status status = kkt_db_query_int(db, "PRAGMA user_version", &version, err);
+    if (status == KKT_OK)
+        status = kkt_db_query_int(db, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (status != KKT_OK || (objects > 0 && version >= KKT_DB_SCHEMA_VERSION))
+        return status;
+    status = objects == 0 ? kkt_db_exec(db, kkt_sql_schema, err) : upgrade(db, version, err);
+    if (status == KKT_OK)
+        status = kkt_db_exec(db, kkt_sql_views, err);
+    if (status != KKT_OK)
+        return status;
+    char *sql =
+        sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;"
+                        "INSERT OR REPLACE INTO meta VALUES ('schema_version', '%d'),"
+                        "('description', 'kkttune results, see docs/formats.md')",
+                        KKT_DB_APPLICATION_ID, KKT_DB_SCHEMA_VERSION, KKT_DB_SCHEMA_VERSION);
+    status = sql ? kkt_db_exec(db, sql, err) : kkt_db_fail(db, SQLITE_NOMEM, err);
+    sqlite3_free(sql);
+    return status;
+}
+
+kkt_status kkt_db_migrate(kkt_db *db, kkt_error *err) {
+    kkt_status status = kkt_db_begin(db, err);
+    if (status != KKT_OK)
+        return status;
+    return kkt_db_scope_end(db, true, migrate_locked(db, err), err);
+}

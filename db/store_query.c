@@ -1,0 +1,323 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "db/rows.h"
+#include "db/store_sqlite.h"
+
+/* ---- staleness ---- */
+
+/* "nvrtc 13.0.48" up to the minor version: what decides. */
+static size_t major_minor_length(const char *compiler) {
+    const char *dot = strchr(compiler, '.');
+    return dot ? (size_t)(dot - compiler) + 1 + strspn(dot + 1, "0123456789") : strlen(compiler);
+}
+
+static bool same_compiler(const char *a, const char *b) {
+    size_t length = major_minor_length(a);
+    return length == major_minor_length(b) && strncmp(a, b, length) == 0;
+}
+
+/* Why a build no longer matches, into `out`; false where it does. */
+static bool explain_stale(const kkt_freshness *freshness, const kkt_identity *id,
+                          const kkt_build_record *build, kkt_text *out) {
+    const char *hash = NULL, *options = NULL;
+    if (freshness->present && !freshness->present(freshness->context, id, &hash, &options)) {
+        kkt_text_printf(out, "kernel gone: this kkttune has no %s in style %s", id->kernel,
+                        id->style);
+        return true;
+    }
+    if (hash && build->kernel_hash && strcmp(hash, build->kernel_hash) != 0) {
+        kkt_text_printf(out, "kernel source changed: %.12s then, %.12s now", build->kernel_hash,
+                        hash);
+        return true;
+    }
+    if (options && build->options && strcmp(options, build->options) != 0) {
+        kkt_text_add(out, "compiler options changed");
+        return true;
+    }
+    if (freshness->compiler && build->compiler &&
+        !same_compiler(freshness->compiler, build->compiler)) {
+        kkt_text_printf(out, "compiler changed: %s then, %s now", build->compiler,
+                        freshness->compiler);
+        return true;
+    }
+    return false;
+}
+
+/* SQL function stale(kernel, style, arch, device, problem, config, kernel_hash, options,
+ * compiler): NULL or the reason, as the kkt_db_results in progress sees it. */
+static void stale_function(sqlite3_context *context, int count, sqlite3_value **values) {
+    const kkt_db *db = sqlite3_user_data(context);
+    const char *text[9] = {0};
+    if (!db->freshness)
+        return;
+    for (int i = 0; i < count && i < 9; i++) {
+        text[i] = (const char *)sqlite3_value_text(values[i]);
+        if (i < KKT_IDENTITY_COUNT && !text[i])
+            return;
+    }
+    const kkt_identity id = {text[0], text[1], text[2], text[3], text[4], text[5]};
+    const kkt_build_record build = {
+        .kernel_hash = text[6] && *text[6] ? text[6] : NULL,
+        .options = text[7] && *text[7] ? text[7] : NULL,
+        .compiler = text[8] && *text[8] ? text[8] : NULL,
+    };
+    kkt_text reason = {0};
+    if (explain_stale(db->freshness, &id, &build, &reason))
+        sqlite3_result_text(context, reason.data, -1, SQLITE_TRANSIENT);
+    kkt_text_free(&reason);
+}
+
+kkt_status kkt_db_add_functions(kkt_db *db, kkt_error *err) {
+    int code = sqlite3_create_function(db->handle, "stale", 9, SQLITE_UTF8 | SQLITE_DIRECTONLY, db,
+                                       stale_function, NULL, NULL);
+    return code == SQLITE_OK ? KKT_OK : kkt_db_fail(db, code, err);
+}
+
+#define STALE(build)                                                                               \
+    "stale(p.kernel, g.style, c.arch, c.device, p.text, g.text, " build ".kernel_hash, " build     \
+    ".options, " build ".compiler)"
+
+/* ---- results ---- */
+
+/* The same choice of run and build as in views.sql, with staleness computed instead of read. */
+static const char results_sql[] =
+    "SELECT c.id, c.verdict, c.verdict_reason, d.candidate_id, b.id, r.id,"
+    " CASE WHEN b.id IS NOT NULL THEN " STALE(
+        "b") " END,"
+             " " KKT_IDENTITY_COLUMNS ", " KKT_PREDICTION_COLUMNS ", " KKT_BUILD_COLUMNS
+             ", " KKT_RUN_COLUMNS KKT_FROM_CANDIDATES
+             " LEFT JOIN predictions d ON d.candidate_id = c.id"
+             " LEFT JOIN runs r ON r.id = (SELECT x.id FROM (SELECT r2.id AS id, " STALE(
+                 "b2") " IS NOT NULL"
+                       " AS stale, r2.provenance <> 'measured' AS copied, r2.date AS date"
+                       " FROM builds b2 JOIN runs r2 ON r2.build_id = b2.id WHERE b2.candidate_id "
+                       "= c.id) x"
+                       " ORDER BY x.stale, x.copied, x.date DESC, x.id DESC LIMIT 1)"
+                       " LEFT JOIN builds b ON b.id = coalesce(r.build_id, (SELECT x.id FROM "
+                       "(SELECT b3.id AS id, " STALE(
+                           "b3") " IS NOT NULL AS stale FROM builds b3 WHERE b3.candidate_id = "
+                                 "c.id) x"
+                                 " ORDER BY x.stale, x.id DESC LIMIT 1))" KKT_WHERE_FILTER
+                                     KKT_ORDER_IDENTITY;
+
+static kkt_status unknown_name(const kkt_db *db, int64_t candidate_id, kkt_error *err) {
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "database '%s' has an unknown outcome or provenance at candidate %lld; "
+                    "'kkttune db check' lists what is wrong",
+                    db->path, (long long)candidate_id);
+}
+
+/* A prediction that was never made: nothing is known, nothing is claimed. */
+static const kkt_prediction_record no_prediction = {
+    .registers = KKT_UNKNOWN_INT,
+    .smem_bytes = KKT_UNKNOWN_INT,
+    .hbm_bytes = KKT_UNKNOWN_REAL,
+    .hbm_bytes_per_token = KKT_UNKNOWN_REAL,
+    .blocks_per_sm = KKT_UNKNOWN_INT,
+    .feasible = true,
+    .chain_steps = KKT_UNKNOWN_REAL,
+    .lower_bound_us = KKT_UNKNOWN_REAL,
+    .predicted_us = KKT_UNKNOWN_REAL,
+};
+
+/* The outcome and its reason: the verdict's, else the run's, else the build's. `first_line` holds
+ * the start of a compiler's log. */
+static void derive_outcome(kkt_result *result, kkt_text *first_line) {
+    if (result->has_run) {
+        result->outcome = result->run.outcome;
+        result->reason = result->run.reason;
+    } else if (result->has_build) {
+        result->outcome = result->build.outcome;
+        if (result->build.log && result->outcome != KKT_OUTCOME_COMPILED) {
+            first_line->length = 0;
+            kkt_text_add_bytes(first_line, result->build.log, strcspn(result->build.log, "\n"));
+            result->reason = kkt_text_get(first_line);
+        }
+    }
+}
+
+static bool read_result(sqlite3_stmt *s, kkt_result *out, kkt_text *first_line) {
+    enum { AT_IDENTITY = 7 };
+    int at_prediction = AT_IDENTITY + KKT_IDENTITY_COUNT;
+    int at_build = at_prediction + KKT_PREDICTION_COUNT;
+    int at_run = at_build + KKT_BUILD_COUNT;
+    *out = (kkt_result){
+        .candidate_id = sqlite3_column_int64(s, 0),
+        .outcome = KKT_OUTCOME_PREDICTED,
+        .has_prediction = sqlite3_column_type(s, 3) != SQLITE_NULL,
+        .has_build = sqlite3_column_type(s, 4) != SQLITE_NULL,
+        .has_run = sqlite3_column_type(s, 5) != SQLITE_NULL,
+        .provenance = KKT_PREDICTED,
+        .stale_reason = kkt_column_text(s, 6),
+        .prediction = no_prediction,
+    };
+    kkt_read_identity(s, AT_IDENTITY, &out->id);
+    if (out->has_prediction)
+        kkt_read_prediction(s, at_prediction, &out->prediction);
+    bool good = kkt_read_build(s, at_build, &out->build) || !out->has_build;
+    good = (kkt_read_run(s, at_run, &out->run) || !out->has_run) && good;
+    if (!out->has_run)
+        out->run.sample_count = 0;
+    if (out->has_build)
+        out->provenance = out->has_run ? out->run.provenance : KKT_COMPILED;
+    derive_outcome(out, first_line);
+    const char *verdict = kkt_column_text(s, 1);
+    if (verdict) {
+        good = kkt_outcome_parse(verdict, &out->outcome) && good;
+        out->reason = kkt_column_text(s, 2);
+    }
+    return good;
+}
+
+kkt_status
+kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness *freshness,
+               kkt_status (*visit)(void *context, const kkt_result *result, kkt_error *err),
+               void *context, kkt_error *err) {
+    sqlite3_stmt *s = NULL;
+    kkt_status status = kkt_db_prepare(db, results_sql, &s, err);
+    if (status != KKT_OK)
+        return status;
+    kkt_bind_filter(s, filter);
+    kkt_text first_line = {0};
+    const kkt_freshness *outer = db->freshness; /* `visit` may ask for results in its turn */
+    int code = SQLITE_DONE;
+    while (status == KKT_OK) {
+        db->freshness = freshness;
+        code = sqlite3_step(s);
+        db->freshness = outer;
+        if (code != SQLITE_ROW)
+            break;
+        kkt_result result;
+        status = read_result(s, &result, &first_line)
+                     ? visit(context, &result, err)
+                     : unknown_name(db, sqlite3_column_int64(s, 0), err);
+    }
+    if (status == KKT_OK && code != SQLITE_DONE)
+        status = kkt_db_fail(db, sqlite3_extended_errcode(db->handle), err);
+    sqlite3_finalize(s);
+    kkt_text_free(&first_line);
+    return status;
+}
+
+/* ---- samples ---- */
+
+kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, size_t *count,
+                          kkt_error *err) {
+    *samples = NULL;
+    *count = 0;
+    sqlite3_stmt *s = NULL;
+    kkt_status status = kkt_db_prepare(
+        db,
+        "SELECT r.sample_count, t.times_us FROM best_runs f JOIN runs r ON r.id = f.run_id"
+        " JOIN samples t ON t.run_id = r.id WHERE f.candidate_id = ?1",
+        &s, err);
+    if (status != KKT_OK)
+        return status;
+    sqlite3_bind_int64(s, 1, candidate_id);
+    int code = sqlite3_step(s);
+    if (code == SQLITE_ROW) {
+        int64_t kept = sqlite3_column_int64(s, 0);
+        const char *json = kkt_column_text(s, 1);
+        /* A sample takes two characters at least, so a hostile count allocates nothing. */
+        bool plausible = kept >= 0 && kept <= sqlite3_column_bytes(s, 1);
+        float *values = plausible ? calloc((size_t)kept + 1, sizeof *values) : NULL;
+        if (values && kkt_samples_parse(json, (size_t)kept, values)) {
+            *samples = values;
+            *count = (size_t)kept;
+        } else {
+            free(values);
+            status = kkt_fail(err, KKT_ERR_INPUT, 0,
+                              "database '%s' has unreadable samples at candidate %lld; 'kkttune db "
+                              "check' lists what is wrong",
+                              db->path, (long long)candidate_id);
+        }
+    } else if (code != SQLITE_DONE) {
+        status = kkt_db_fail(db, sqlite3_extended_errcode(db->handle), err);
+    }
+    sqlite3_finalize(s);
+    return status;
+}
+
+/* ---- marks and counts ---- */
+
+kkt_status kkt_db_mark_stale(kkt_db *db, const kkt_freshness *freshness, kkt_error *err) {
+    bool own = false;
+    sqlite3_stmt *s = NULL;
+    kkt_status status = kkt_db_scope_begin(db, false, &own, err);
+    if (status != KKT_OK)
+        return status;
+    const kkt_freshness *outer = db->freshness;
+    db->freshness = freshness;
+    status = kkt_db_cached(
+        db,
+        "UPDATE builds AS b SET stale_reason = m.reason FROM (SELECT x.id AS id,"
+        " " STALE("x") " AS reason" KKT_FROM_CANDIDATES " JOIN builds x ON x.candidate_id = c.id)"
+                       " AS m WHERE m.id = b.id AND b.stale_reason IS NOT m.reason",
+        &s, err);
+    if (status == KKT_OK)
+        status = kkt_db_step_done(db, s, err);
+    db->freshness = outer;
+    return kkt_db_scope_end(db, own, status, err);
+}
+
+kkt_status kkt_db_get_info(kkt_db *db, kkt_db_info *out, kkt_error *err) {
+    const struct {
+        const char *sql;
+        int64_t *value;
+    } queries[] = {
+        {"SELECT count(*) FROM candidates", &out->candidates},
+        {"SELECT count(*) FROM predictions", &out->predictions},
+        {"SELECT count(*) FROM builds", &out->builds},
+        {"SELECT count(*) FROM runs", &out->runs},
+        {"SELECT coalesce(sum(r.sample_count), 0) FROM runs r JOIN samples s ON s.run_id = r.id",
+         &out->samples},
+    };
+    int64_t version = 0;
+    *out = (kkt_db_info){0};
+    kkt_status status = kkt_db_query_int(db, "PRAGMA user_version", &version, err);
+    out->schema_version = (int)version;
+    for (size_t i = 0; status == KKT_OK && i < sizeof queries / sizeof queries[0]; i++)
+        status = kkt_db_query_int(db, queries[i].sql, queries[i].value, err);
+    return status;
+}
+
+/* ---- runs for recordings and merging ---- */
+
+/* No id takes part in the order: a copy of the rows sorts alike. */
+static const char runs_sql[] =
+    "SELECT " KKT_IDENTITY_COLUMNS ", " KKT_BUILD_COLUMNS ", " KKT_RUN_COLUMNS
+    ", s.times_us, c.id" KKT_FROM_CANDIDATES
+    " JOIN builds b ON b.candidate_id = c.id JOIN runs r ON r.build_id = b.id"
+    " LEFT JOIN samples s ON s.run_id = r.id" KKT_WHERE_FILTER
+    " AND (?7 OR r.provenance = 'measured')" KKT_ORDER_IDENTITY
+    ", b.kernel_hash, b.options, b.compiler, r.date, r.gpu, r.driver,"
+    " r.time_us, r.outcome, r.reason, s.times_us";
+
+kkt_status kkt_db_each_run(kkt_db *db, const kkt_result_filter *filter, bool replayed,
+                           kkt_status (*visit)(void *context, const kkt_run_row *row,
+                                               kkt_error *err),
+                           void *context, kkt_error *err) {
+    int at_run = KKT_IDENTITY_COUNT + KKT_BUILD_COUNT;
+    sqlite3_stmt *s = NULL;
+    kkt_status status = kkt_db_prepare(db, runs_sql, &s, err);
+    if (status != KKT_OK)
+        return status;
+    kkt_bind_filter(s, filter);
+    sqlite3_bind_int(s, 7, replayed);
+    int code = SQLITE_DONE;
+    while (status == KKT_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        kkt_run_row row;
+        kkt_read_identity(s, 0, &row.id);
+        bool good = kkt_read_build(s, KKT_IDENTITY_COUNT, &row.build);
+        good = kkt_read_run(s, at_run, &row.run) && good;
+        row.samples_json = kkt_column_text(s, at_run + KKT_RUN_COUNT);
+        status = good ? visit(context, &row, err)
+                      : unknown_name(db, sqlite3_column_int64(s, at_run + KKT_RUN_COUNT + 1), err);
+    }
+    if (status == KKT_OK && code != SQLITE_DONE)
+        status = kkt_db_fail(db, sqlite3_extended_errcode(db->handle), err);
+    sqlite3_finalize(s);
+    return status;
+}
