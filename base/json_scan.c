@@ -24,7 +24,7 @@ static bool fault(scanner *s, const char *what) {
 }
 
 static void skip_blanks(scanner *s) {
-    while (s->at < s->length && memchr(" \t\r\n", s->text[s->at], 4))
+    while (s->at < s->length && s->text[s->at] && strchr(" \t\r\n", s->text[s->at]))
         s->at++;
 }
 

@@ -5,6 +5,9 @@
 
 /* clang-format off */
 #define COMMANDS(X)                                                                                \
+    X(main)                                                                                        \
+    X(tune)                                                                                        \
+    X(occupancy)                                                                                   \
     X(list)                                                                                        \
     /* end */
 /* clang-format on */

@@ -15,12 +15,17 @@
 #include "base/json.h"
 #include "base/text.h"
 
-static kkt_status parse(const char *text, kkt_json **out, kkt_error *err) {
-    /* A heap copy without a NUL: reading past `length` is then seen by the sanitizer. */
-    size_t length = strlen(text);
+/* A heap copy without a NUL: reading past `length` is then seen by the sanitizer. */
+static char *copy_of(const char *text, size_t length) {
     char *copy = malloc(length ? length : 1);
     assert_non_null(copy);
     memcpy(copy, text, length);
+    return copy;
+}
+
+static kkt_status parse(const char *text, kkt_json **out, kkt_error *err) {
+    size_t length = strlen(text);
+    char *copy = copy_of(text, length);
     kkt_status status = kkt_json_parse(copy, length, "t.json", out, err);
     free(copy);
     return status;
@@ -202,9 +207,7 @@ static void test_every_prefix_fails(void **state) {
     (void)state;
     const char *whole = "{\"a\":[1,-2.5e3,true,null,\"x\\u00e9\"],\"b\":{\"c\":false}}";
     for (size_t length = 0; length < strlen(whole); length++) {
-        char *copy = malloc(length ? length : 1);
-        assert_non_null(copy);
-        memcpy(copy, whole, length);
+        char *copy = copy_of(whole, length);
         kkt_json *root = NULL;
         assert_int_equal(kkt_json_parse(copy, length, "t", &root, NULL), KKT_ERR_INPUT);
         free(copy);
@@ -246,9 +249,7 @@ static void test_mutations(void **state) {
     size_t length = strlen(seed_text);
     uint32_t random = 1;
     for (int round = 0; round < 20000; round++) {
-        char *copy = malloc(length);
-        assert_non_null(copy);
-        memcpy(copy, seed_text, length);
+        char *copy = copy_of(seed_text, length);
         for (int k = 0; k < 1 + round % 3; k++) {
             random = random * 1664525u + 1013904223u;
             copy[(random >> 8) % length] = (char)(random >> 24);
