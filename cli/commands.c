@@ -9,6 +9,9 @@
     X(tune)                                                                                        \
     X(occupancy)                                                                                   \
     X(list)                                                                                        \
+    X(export)                                                                                      \
+    X(report)                                                                                      \
+    X(lookup)                                                                                      \
     /* end */
 /* clang-format on */
 

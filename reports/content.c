@@ -135,7 +135,7 @@ static void add_chunk_row(kkt_document *document, kkt_block *table, const kkt_en
 }
 
 static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document *document) {
-    if (end - at < 2)
+    if (end - at < 2) /* a curve needs two points */
         return;
     kkt_chart *chart = kkt_document_chart(document);
     chart->title =
@@ -172,7 +172,7 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
     kkt_document_heading(document, 3, "%s: the chunk-size trade-off", kernel);
     for (size_t i = 0; i < view->entry_count; i = group_end(view, i)) {
         const kkt_entry *first = &view->entries[i];
-        if (strcmp(first->kernel, kernel) != 0)
+        if (strcmp(first->kernel, kernel) != 0 || (first->model_only && first->problem_rank != 0))
             continue;
         size_t end = group_end(view, i);
         const char *caption = kkt_arena_printf(document->arena, "%s, style %s, %s", first->kernel,
@@ -302,6 +302,8 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
     kkt_block *table = kkt_document_table(document, "One row an entry", headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
+        if (entry->model_only)
+            continue;
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", entry->kernel);
         kkt_document_cell(document, row, "%s", entry->problem);
@@ -337,7 +339,12 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
             continue;
         kernel = view->entries[i].kernel;
         kkt_document_heading(out, 2, "%s", kernel);
+        if (view->entries[i].model_only)
+            kkt_document_paragraph(out, "The model knows this kernel's styles; it has no device "
+                                        "code yet, so nothing of it is measured or exported.");
         add_chunk_tables(view, kernel, out);
+        if (view->entries[i].model_only)
+            continue;
         add_winners(view, kernel, out);
         add_effects(view, kernel, out);
     }

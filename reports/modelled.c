@@ -167,8 +167,11 @@ bool kkt_modelled_entry(const kkt_kernel *kernel, const kkt_variant *variant, co
     entry->style = kkt_style_get(variant->style)->name;
     entry->chunk = chunk;
     kkt_modelled_fill(variant, arch, device, problem, &config, arena, entry);
-    char hash[65];
-    kkt_variant_hash(variant, hash);
-    entry->kernel_hash = kkt_arena_strdup(arena, hash);
+    entry->model_only = variant->source == NULL;
+    if (!entry->model_only) {
+        char hash[65];
+        kkt_variant_hash(variant, hash);
+        entry->kernel_hash = kkt_arena_strdup(arena, hash);
+    }
     return true;
 }

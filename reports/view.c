@@ -204,6 +204,7 @@ static void add_result(builder *b, const kkt_result *result) {
     const kkt_kernel *kernel;
     const kkt_variant *variant;
     if (kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant)) {
+        entry->model_only = variant->source == NULL;
         entry->chunk = kernel->chunk_param == NULL
                            ? 0
                            : kkt_pair_integer(entry->config, kernel->chunk_param, 0);
@@ -393,7 +394,7 @@ static void choose(builder *b) {
             add_effects(b, &b->rows[i], end - i);
         const kkt_kernel *kernel;
         const kkt_variant *variant;
-        if (entry->kernel_hash == NULL &&
+        if (entry->kernel_hash == NULL && !entry->model_only &&
             kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant)) {
             char hash[65];
             kkt_variant_hash(variant, hash);
@@ -405,7 +406,7 @@ static void choose(builder *b) {
 static void mark_best(kkt_view *view) {
     for (size_t i = 0; i < view->entry_count; i++) {
         kkt_entry *entry = &view->entries[i];
-        entry->best_of_problem = true;
+        entry->best_of_problem = !entry->model_only;
         for (size_t j = 0; j < view->entry_count && entry->best_of_problem; j++) {
             const kkt_entry *other = &view->entries[j];
             if (j != i && strcmp(entry->kernel, other->kernel) == 0 &&

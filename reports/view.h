@@ -19,6 +19,7 @@ typedef struct kkt_entry {
     int problem_rank;     /* place among the kernel's default problems; INT_MAX: none of them */
     bool noisy;           /* timed, but its interval stayed wide: ranks below every other time */
     bool best_of_problem; /* the best over all chunks of its kernel and problem */
+    bool model_only;      /* the kernel has no device code yet: in reports, never exported */
     int64_t candidate_id;
     kkt_provenance provenance;
     const char *stale_reason; /* NULL: fresh */

@@ -229,7 +229,8 @@ static void add_kernel(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
             standing = kkt_view_standing(view, kernel->name, view->entries[i].problem, 0);
     const kkt_kernel *found;
     const kkt_variant *variant;
-    if (standing == NULL || !kkt_modelled_find(kernel->name, standing->style, &found, &variant))
+    if (standing == NULL || standing->model_only ||
+        !kkt_modelled_find(kernel->name, standing->style, &found, &variant))
         return;
     kkt_text_printf(out, "\n/* ---- %s: %s ---- */\n", kernel->name, kernel->summary);
     add_macros(out, view, kernel, variant, standing);

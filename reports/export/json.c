@@ -151,10 +151,11 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     kkt_json_add_int(device, "sm_count", (int64_t)view->device->sm_count.value);
     kkt_json *entries = kkt_json_add_array(root, "entries");
     for (size_t i = 0; i < view->entry_count; i++)
-        kkt_entry_add_json(&view->entries[i], entries, NULL);
+        if (!view->entries[i].model_only)
+            kkt_entry_add_json(&view->entries[i], entries, NULL);
     kkt_json *choices = kkt_json_add_array(root, "chunk_choice");
     for (size_t i = 0; i < view->entry_count; i++)
-        if (view->entries[i].chunk > 0 && first_of_problem(view, i))
+        if (view->entries[i].chunk > 0 && !view->entries[i].model_only && first_of_problem(view, i))
             add_choice(view, &view->entries[i], choices);
     char *text = kkt_json_print(root, true);
     kkt_text_add(out, text);

@@ -1,0 +1,133 @@
+/* `kkttune lookup KERNEL`: the configuration to use for a problem, and how it was found. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "reports/lookup.h"
+#include "reports/report.h"
+#include "tuner/engine/freshness.h"
+
+static void print_json(const kkt_lookup *found, const kkt_device *device) {
+    kkt_json *root = kkt_json_object();
+    kkt_json_add_string(root, "schema", "kkttune.lookup/1");
+    kkt_json_add_string(root, "arch", device->arch);
+    kkt_json_add_string(root, "device", device->full_name);
+    kkt_json_add_string(root, "tier", kkt_lookup_tier_name(found->tier));
+    kkt_json_add_real(root, "distance", found->distance);
+    kkt_entry_add_json(&found->entry, root, "entry");
+    kkt_print_json(root);
+}
+
+static void print_text(const kkt_lookup *found) {
+    const kkt_entry *entry = &found->entry;
+    printf("tier        %s", kkt_lookup_tier_name(found->tier));
+    if (found->tier == KKT_LOOKUP_NEAREST)
+        printf(", distance %.3g from %s", found->distance, entry->problem);
+    printf("\nconfig      %s\nstyle       %s\nprovenance  %s%s%s\n", entry->config, entry->style,
+           kkt_entry_provenance(entry), entry->stale_reason != NULL ? ": " : "",
+           entry->stale_reason != NULL ? entry->stale_reason : "");
+    printf("launch      %d threads, %lld bytes of dynamic shared memory, %d registers\n",
+           entry->threads, (long long)entry->smem_bytes, entry->registers);
+    if (kkt_entry_measured(entry))
+        printf("time        %.4g us [%.4g, %.4g]\n", entry->time_us, entry->low_us, entry->high_us);
+    else if (isfinite(entry->predicted_us))
+        printf("predicted   %.4g us (uncalibrated)\n", entry->predicted_us);
+    if (entry->limiter != NULL)
+        printf("limiter     %s\n", entry->limiter);
+}
+
+/* Opens what is looked in: an export, the database named, the default one where it exists, or
+ * nothing but the model. */
+static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const kkt_device **device,
+                             const kkt_kernel *kernel, kkt_db **db, kkt_arena *arena,
+                             kkt_view **views, size_t *count, kkt_error *err) {
+    const char *config = kkt_args_get(args, "--config"), *path = kkt_args_get(args, "--db");
+    if (config != NULL && path != NULL)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "give --db or --config, not both");
+    if (config != NULL) {
+        *views = kkt_arena_alloc(arena, sizeof **views);
+        *count = 1;
+        kkt_status status = kkt_view_read(config, arena, *views, err);
+        if (status == KKT_OK && (*views)->arch != arch)
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "%s is for %s, not for %s", config,
+                            (*views)->arch->name, arch->name);
+        if (status == KKT_OK && !kkt_args_has(args, "--device"))
+            *device = (*views)->device;
+        return status;
+    }
+    if (path == NULL && !kkt_file_exists("kkttune.db"))
+        return KKT_OK;
+    kkt_status status = kkt_db_open(path != NULL ? path : "kkttune.db", KKT_DB_READ, db, err);
+    return status != KKT_OK ? status
+                            : kkt_lookup_views(*db, kkt_freshness_make(arena, NULL), arch, *device,
+                                               kernel->name, arena, views, count, err);
+}
+
+/* Without --device the results of every device of the architecture are its own. */
+static const kkt_device *device_of_results(const kkt_view *views, size_t count,
+                                           const kkt_device *first) {
+    for (size_t i = 0; i < count; i++)
+        if (views[i].measured + views[i].replayed > 0)
+            return views[i].device;
+    return first;
+}
+
+static kkt_status run_lookup(const kkt_args *args, kkt_error *err) {
+    const kkt_kernel *kernel;
+    const kkt_arch *arch;
+    const kkt_device *device;
+    kkt_db *db = NULL;
+    kkt_view *views = NULL;
+    size_t count = 0;
+    kkt_values problem;
+    kkt_lookup found;
+    int64_t chunk = 0;
+    kkt_arena *arena = kkt_arena_open();
+    const char *text = kkt_args_get(args, "--problem"), *chunk_text = kkt_args_get(args, "--chunk");
+    kkt_status status = kkt_kernel_parse(kkt_args_operand(args, 0), &kernel, err);
+    if (status == KKT_OK)
+        status = kkt_args_arch(args, &arch, &device, err);
+    if (status == KKT_OK) {
+        kkt_params_defaults(&kernel->problem, &problem);
+        status = kkt_params_parse(&kernel->problem, text != NULL ? text : "", &problem, NULL, err);
+    }
+    if (status == KKT_OK && chunk_text != NULL && !kkt_parse_i64(chunk_text, 1, 1 << 20, &chunk))
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "--chunk '%s' is no chunk size", chunk_text);
+    if (status == KKT_OK)
+        status = open_views(args, arch, &device, kernel, &db, arena, &views, &count, err);
+    if (status == KKT_OK && !kkt_args_has(args, "--device"))
+        device = device_of_results(views, count, device);
+    if (status == KKT_OK)
+        status = kkt_lookup_find(views, count, kernel, &problem, chunk, arch, device, arena, &found,
+                                 err);
+    if (status == KKT_OK && kkt_args_has(args, "--json"))
+        print_json(&found, device);
+    else if (status == KKT_OK)
+        print_text(&found);
+    kkt_db_close(db);
+    kkt_arena_close(arena);
+    return status;
+}
+
+static const kkt_option options[] = {
+    KKT_OPTION_ARCH,
+    KKT_OPTION_DEVICE,
+    KKT_OPTION_DB,
+    KKT_OPTION_JSON,
+    {"--config", "FILE", "look in an export (kkttune_A.json) instead of the database"},
+    {"--problem", "k=v,...", "the problem; keys left out have their default"},
+    {"--chunk", "N", "chunk size; default 64 where the kernel has it"},
+};
+
+const kkt_command kkt_cmd_lookup = {
+    .name = "lookup",
+    .operands = "KERNEL",
+    .summary = "the configuration to use for a problem, and how it was found",
+    .details =
+        "Tiers: exact (a result for this problem), nearest (measured for a similar one; the\n"
+        "distance is the weighted sum of log2 ratios of the sizes), model, default.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .run = run_lookup,
+};

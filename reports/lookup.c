@@ -1,0 +1,190 @@
+#include "reports/lookup.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "reports/canonical.h"
+#include "reports/modelled.h"
+
+const char *kkt_lookup_tier_name(kkt_lookup_tier tier) {
+    static const char *const names[] = {"exact", "nearest", "model", "default"};
+    return names[tier];
+}
+
+static double weight_of(const char *key) {
+    static const struct {
+        const char *key;
+        double weight;
+    } weights[] = {{"batch", 0.5}, {"sequences", 0.5}, {"dk", 4}, {"dv", 4}};
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
+        if (strcmp(weights[i].key, key) == 0)
+            return weights[i].weight;
+    return 1;
+}
+
+double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
+    double distance = 0;
+    for (size_t p = 0; p < kernel->problem.count; p++) {
+        if (a->v[p] == b->v[p])
+            continue;
+        if (kernel->problem.params[p].names != NULL)
+            return (double)INFINITY;
+        if (a->v[p] <= 0 || b->v[p] <= 0)
+            distance += 4;
+        else
+            distance += weight_of(kernel->problem.params[p].name) *
+                        fabs(log2((double)a->v[p] / (double)b->v[p]));
+    }
+    return distance;
+}
+
+typedef struct search {
+    const kkt_kernel *kernel;
+    const kkt_values *problem;
+    const kkt_arch *arch;
+    int64_t chunk; /* 0: the kernel has none */
+    const kkt_entry *best;
+    double distance;
+} search;
+
+/* Whether an entry's configuration can be used on the problem at hand. */
+static bool usable(const search *s, const kkt_entry *entry) {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_values config;
+    char reason[320];
+    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant))
+        return false;
+    kkt_params_defaults(&variant->params, &config);
+    return kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) == KKT_OK &&
+           variant->applicable(s->problem, &config, s->arch, reason, sizeof reason);
+}
+
+static void consider(search *s, const kkt_entry *entry, double extra) {
+    kkt_values problem;
+    if (strcmp(entry->kernel, s->kernel->name) != 0 || entry->provenance == KKT_PREDICTED ||
+        (s->chunk != 0 && entry->chunk != s->chunk))
+        return;
+    kkt_params_defaults(&s->kernel->problem, &problem);
+    if (kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK)
+        return;
+    double distance = kkt_lookup_distance(s->kernel, s->problem, &problem) + extra;
+    if (distance > 0 && (!kkt_entry_measured(entry) || distance > KKT_LOOKUP_FAR))
+        return;
+    bool better = s->best == NULL || distance < s->distance ||
+                  (distance <= s->distance && kkt_entry_compare(entry, s->best) < 0);
+    if (better && usable(s, entry)) {
+        s->best = entry;
+        s->distance = distance;
+    }
+}
+
+static bool from_model(const search *s, const kkt_device *device, kkt_arena *arena,
+                       kkt_entry *out) {
+    bool found = false;
+    for (size_t v = 0; v < s->kernel->variant_count; v++) {
+        kkt_entry entry;
+        if (kkt_modelled_entry(s->kernel, &s->kernel->variants[v], s->arch, device, s->problem,
+                               s->chunk, arena, &entry) &&
+            (!found || kkt_entry_compare(&entry, out) < 0)) {
+            *out = entry;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void from_defaults(const search *s, const kkt_device *device, kkt_arena *arena,
+                          kkt_entry *out) {
+    const kkt_variant *variant = &s->kernel->variants[0];
+    kkt_values config;
+    kkt_text text = {0};
+    kkt_entry_clear(out);
+    kkt_params_defaults(&variant->params, &config);
+    kkt_params_format(&variant->params, &config, &text);
+    out->config = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    kkt_params_format(&s->kernel->problem, s->problem, &text);
+    out->problem = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    out->kernel = s->kernel->name;
+    out->style = kkt_style_get(variant->style)->name;
+    out->chunk = s->kernel->chunk_param == NULL
+                     ? 0
+                     : kkt_pair_integer(out->config, s->kernel->chunk_param, 0);
+    kkt_modelled_fill(variant, s->arch, device, s->problem, &config, arena, out);
+}
+
+/* The chunk to look for: the one asked, KKT_DEFAULT_CHUNK, or the kernel's own default. */
+static kkt_status choose_chunk(const kkt_kernel *kernel, int64_t asked, int64_t *out,
+                               kkt_error *err) {
+    *out = 0;
+    if (kernel->chunk_param == NULL)
+        return asked == 0 ? KKT_OK
+                          : kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no chunk size", kernel->name);
+    const kkt_param_table *table = &kernel->variants[0].params;
+    int index = kkt_params_find(table, kernel->chunk_param);
+    if (index < 0)
+        return KKT_OK;
+    const kkt_param *param = &table->params[index];
+    int64_t wanted = asked == 0 ? KKT_DEFAULT_CHUNK : asked;
+    kkt_text known = {0};
+    for (size_t i = 0; i < param->count; i++) {
+        if (param->values[i] == wanted)
+            *out = wanted;
+        kkt_text_printf(&known, "%s%lld", i == 0 ? "" : ", ", (long long)param->values[i]);
+    }
+    kkt_status status = KKT_OK;
+    if (*out == 0 && asked == 0)
+        *out = param->fallback;
+    else if (*out == 0)
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no chunk size %lld; known: %s",
+                          kernel->name, (long long)asked, kkt_text_get(&known));
+    kkt_text_free(&known);
+    return status;
+}
+
+kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel *kernel,
+                           const kkt_values *problem, int64_t chunk, const kkt_arch *arch,
+                           const kkt_device *device, kkt_arena *arena, kkt_lookup *out,
+                           kkt_error *err) {
+    char reason[320] = "";
+    if (!kernel->problem_valid(problem, reason, sizeof reason))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
+    search s = {.kernel = kernel, .problem = problem, .arch = arch};
+    kkt_status status = choose_chunk(kernel, chunk, &s.chunk, err);
+    if (status != KKT_OK)
+        return status;
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].entry_count; i++)
+            consider(&s, &views[v].entries[i],
+                     views[v].device == device ? 0 : KKT_LOOKUP_OTHER_DEVICE);
+    memset(out, 0, sizeof *out);
+    if (s.best != NULL) {
+        out->tier = s.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
+        out->distance = s.distance;
+        out->entry = *s.best;
+    } else if (from_model(&s, device, arena, &out->entry)) {
+        out->tier = KKT_LOOKUP_MODEL;
+    } else {
+        out->tier = KKT_LOOKUP_DEFAULT;
+        from_defaults(&s, device, arena, &out->entry);
+    }
+    return KKT_OK;
+}
+
+kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                            const kkt_device *device, const char *kernel, kkt_arena *arena,
+                            kkt_view **views, size_t *count, kkt_error *err) {
+    size_t devices;
+    const kkt_device *all = kkt_devices(&devices);
+    *views = kkt_arena_array(arena, devices + 1, sizeof **views);
+    kkt_status status =
+        kkt_view_make(db, freshness, arch, device, kernel, arena, &(*views)[0], err);
+    *count = 1;
+    for (size_t i = 0; i < devices && status == KKT_OK; i++)
+        if (&all[i] != device && strcmp(all[i].arch, arch->name) == 0)
+            status = kkt_view_make(db, freshness, arch, &all[i], kernel, arena,
+                                   &(*views)[(*count)++], err);
+    return status;
+}

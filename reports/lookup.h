@@ -1,0 +1,50 @@
+/* Which configuration to use for a problem, and how it was found. */
+#ifndef KKT_REPORTS_LOOKUP_H
+#define KKT_REPORTS_LOOKUP_H
+
+#include "kernels/kernel.h"
+#include "reports/view.h"
+
+typedef enum kkt_lookup_tier {
+    KKT_LOOKUP_EXACT,   /* measured, replayed, stale or compiled for exactly this problem */
+    KKT_LOOKUP_NEAREST, /* measured for another problem; the configuration applies to this one */
+    KKT_LOOKUP_MODEL,   /* what the model likes best for this problem */
+    KKT_LOOKUP_DEFAULT  /* the kernel's own defaults: the model finds nothing that can launch */
+} kkt_lookup_tier;
+const char *kkt_lookup_tier_name(kkt_lookup_tier tier); /* "exact", ... */
+
+typedef struct kkt_lookup {
+    kkt_lookup_tier tier;
+    double distance; /* 0 for exact and model; see kkt_lookup_distance */
+    kkt_entry entry; /* `problem` is the one the entry was found for */
+} kkt_lookup;
+
+/* The sum over the problem's keys of |log2(a/b)| times the key's weight: tokens and heads 1, batch
+ * and sequences 0.5, dk and dv (compiled into a kernel) 4, others 1; a different gate adds 4;
+ * another data type (any key whose values are names) is infinitely far. */
+double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b);
+
+/* Distance added for a result of another device of the same architecture: every problem of the
+ * device itself that is closer comes first. */
+#define KKT_LOOKUP_OTHER_DEVICE 8.0
+/* Beyond this the model is asked instead. */
+#define KKT_LOOKUP_FAR 16.0
+
+/* Looks in `views` (the first is the device's own; `count` may be 0: the model alone). `chunk` 0:
+ * KKT_DEFAULT_CHUNK where the kernel has it. Strings of the entry live in the views or in `arena`.
+ * KKT_ERR_INPUT: an impossible problem, or a chunk the kernel does not have. */
+kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel *kernel,
+                           const kkt_values *problem, int64_t chunk, const kkt_arch *arch,
+                           const kkt_device *device, kkt_arena *arena, kkt_lookup *out,
+                           kkt_error *err);
+
+/* The views of all devices of an architecture, `device` first; returns their number. */
+kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                            const kkt_device *device, const char *kernel, kkt_arena *arena,
+                            kkt_view **views, size_t *count, kkt_error *err);
+
+/* Reads an export (kkttune.config/1) back as a view: hostile input. The device of the view is the
+ * one it names. KKT_ERR_INPUT names the file and the member that does not fit. */
+kkt_status kkt_view_read(const char *path, kkt_arena *arena, kkt_view *out, kkt_error *err);
+
+#endif

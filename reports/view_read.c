@@ -1,0 +1,160 @@
+/* An export read back (docs/formats.md, "Export"). Nothing in the file is trusted: texts are
+ * bounded, unknown members ignored, and configurations checked again where they are used. */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "reports/lookup.h"
+#include "reports/modelled.h"
+
+#define FILE_LIMIT ((size_t)64 * 1024 * 1024)
+
+static int compare_texts(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* An object of integers and names as canonical "k=v,...", keys sorted; NULL where it is none. */
+static const char *pairs_text(const kkt_json *object, kkt_arena *arena) {
+    if (object == NULL || !kkt_json_is_object(object))
+        return NULL;
+    size_t count = kkt_json_count(object), used = 0;
+    const char **pairs = kkt_arena_array(arena, count + 1, sizeof *pairs);
+    for (const kkt_json *member = kkt_json_first(object); member != NULL;
+         member = kkt_json_next(member)) {
+        int64_t integer;
+        const char *name = kkt_json_as_string(member);
+        if (kkt_json_as_int(member, &integer))
+            pairs[used++] =
+                kkt_arena_printf(arena, "%s=%lld", kkt_json_key(member), (long long)integer);
+        else if (name != NULL)
+            pairs[used++] = kkt_arena_printf(arena, "%s=%s", kkt_json_key(member), name);
+        else
+            return NULL;
+    }
+    qsort(pairs, used, sizeof *pairs, compare_texts);
+    kkt_text text = {0};
+    for (size_t i = 0; i < used; i++)
+        kkt_text_printf(&text, "%s%s", i == 0 ? "" : ",", pairs[i]);
+    const char *out = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    return out;
+}
+
+static const char *need_text(const kkt_json *object, const char *key, kkt_arena *arena) {
+    return kkt_arena_strdup(arena, kkt_json_string(object, key));
+}
+
+static void read_real(const kkt_json *object, const char *key, double *out) {
+    double value;
+    if (object != NULL && kkt_json_real(object, key, &value))
+        *out = value;
+}
+
+static void read_int(const kkt_json *object, const char *key, int *out) {
+    int64_t value;
+    if (object != NULL && kkt_json_int(object, key, &value) && value >= 0 && value <= INT_MAX)
+        *out = (int)value;
+}
+
+/* The member that does not fit, or NULL. */
+static const char *read_provenance(const kkt_json *json, kkt_arena *arena, kkt_entry *entry) {
+    const char *name = kkt_json_string(json, "provenance");
+    if (name == NULL)
+        return "provenance";
+    if (strcmp(name, "stale") == 0) {
+        const char *why = kkt_json_string(json, "stale_reason");
+        entry->stale_reason = kkt_arena_strdup(arena, why != NULL ? why : "stale");
+        entry->provenance = kkt_json_get(json, "time_us") != NULL ? KKT_MEASURED : KKT_COMPILED;
+        return NULL;
+    }
+    return kkt_provenance_parse(name, &entry->provenance) ? NULL : "provenance";
+}
+
+static const char *read_entry(const kkt_json *json, kkt_arena *arena, kkt_entry *entry) {
+    kkt_entry_clear(entry);
+    entry->kernel = need_text(json, "kernel", arena);
+    entry->style = need_text(json, "style", arena);
+    entry->problem = pairs_text(kkt_json_get(json, "problem"), arena);
+    entry->config = pairs_text(kkt_json_get(json, "config"), arena);
+    if (entry->kernel == NULL || entry->style == NULL)
+        return entry->kernel == NULL ? "kernel" : "style";
+    if (entry->problem == NULL || entry->config == NULL)
+        return entry->problem == NULL ? "problem" : "config";
+    const char *bad = read_provenance(json, arena, entry);
+    if (bad != NULL)
+        return bad;
+    const kkt_json *launch = kkt_json_get(json, "launch");
+    const kkt_json *time = kkt_json_get(json, "time_us");
+    const kkt_json *error = kkt_json_get(json, "error");
+    int smem = KKT_UNKNOWN_INT, samples = 0, chunk = 0;
+    read_int(launch, "threads", &entry->threads);
+    read_int(launch, "registers", &entry->registers);
+    read_int(launch, "smem_bytes", &smem);
+    read_int(time, "samples", &samples);
+    read_int(kkt_json_get(json, "config"), "chunk", &chunk);
+    entry->smem_bytes = smem;
+    entry->samples = samples;
+    entry->chunk = chunk;
+    read_real(time, "median", &entry->time_us);
+    entry->low_us = entry->high_us = entry->time_us;
+    read_real(time, "low", &entry->low_us);
+    read_real(time, "high", &entry->high_us);
+    read_real(json, "predicted_us", &entry->predicted_us);
+    read_real(json, "lower_bound_us", &entry->lower_bound_us);
+    read_real(error, "rel_fro", &entry->rel_fro);
+    read_real(error, "max_abs", &entry->max_abs);
+    read_real(error, "tolerance", &entry->tolerance);
+    kkt_json_bool(json, "noisy", &entry->noisy);
+    entry->limiter = need_text(json, "limiter", arena);
+    entry->kernel_hash = need_text(json, "kernel_hash", arena);
+    return NULL;
+}
+
+static kkt_status read_root(const kkt_json *root, const char *path, kkt_arena *arena, kkt_view *out,
+                            kkt_error *err) {
+    const char *schema = kkt_json_string(root, "schema");
+    if (schema == NULL || strcmp(schema, "kkttune.config/1") != 0)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "%s is no kkttune export: its schema is '%.60s', not 'kkttune.config/1'",
+                        path, schema != NULL ? schema : "");
+    const char *arch = kkt_json_string(root, "arch");
+    kkt_status status = kkt_arch_parse(arch != NULL ? arch : "", &out->arch, err);
+    if (status != KKT_OK)
+        return status;
+    const kkt_json *device = kkt_json_get(root, "device");
+    const char *name = device == NULL ? NULL : kkt_json_string(device, "name");
+    status = kkt_device_parse(name != NULL ? name : "", out->arch, &out->device, err);
+    if (status != KKT_OK)
+        return status;
+    const kkt_json *entries = kkt_json_get(root, "entries");
+    if (entries == NULL || !kkt_json_is_array(entries))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no array 'entries'", path);
+    out->entries = kkt_arena_array(arena, kkt_json_count(entries) + 1, sizeof *out->entries);
+    for (const kkt_json *json = kkt_json_first(entries); json != NULL; json = kkt_json_next(json)) {
+        const char *bad = read_entry(json, arena, &out->entries[out->entry_count]);
+        if (bad != NULL)
+            return kkt_fail(err, KKT_ERR_INPUT, 0,
+                            "%s: entry %zu: member '%s' is missing or of the wrong kind", path,
+                            out->entry_count + 1, bad);
+        out->entry_count++;
+    }
+    return KKT_OK;
+}
+
+kkt_status kkt_view_read(const char *path, kkt_arena *arena, kkt_view *out, kkt_error *err) {
+    char *data = NULL;
+    size_t length;
+    kkt_json *root = NULL;
+    memset(out, 0, sizeof *out);
+    kkt_status status = kkt_file_read(path, FILE_LIMIT, &data, &length, err);
+    if (status == KKT_OK)
+        status = kkt_json_parse(data, length, path, &root, err);
+    if (status == KKT_OK)
+        status = read_root(root, path, arena, out, err);
+    kkt_json_close(root);
+    free(data);
+    return status;
+}
