@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -15,6 +16,12 @@ struct kkt_worker {
     kkt_stream stream;
 };
 
+/* A parent that died before the death signal was asked for has closed its end of the socket. */
+static bool parent_gone(void) {
+    struct pollfd entry = {.fd = STDIN_FILENO, .events = POLLRDHUP};
+    return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLHUP | POLLRDHUP)) != 0;
+}
+
 kkt_status kkt_worker_open(kkt_worker **out, kkt_error *err) {
     int type = 0;
     socklen_t length = sizeof type;
@@ -23,6 +30,8 @@ kkt_status kkt_worker_open(kkt_worker **out, kkt_error *err) {
                         "--worker is for the program's own child processes: standard input is not "
                         "the socket of a parent");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (parent_gone())
+        return kkt_fail(err, KKT_ERR_MISSING, 0, "the parent of a worker process has ended");
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
