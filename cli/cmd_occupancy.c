@@ -100,8 +100,8 @@ static kkt_status run(const kkt_args *args, kkt_error *err) {
     return KKT_OK;
 }
 
-extern const kkt_command kkt_command_occupancy;
-const kkt_command kkt_command_occupancy = {
+extern const kkt_command kkt_cmd_occupancy;
+const kkt_command kkt_cmd_occupancy = {
     .name = "occupancy",
     .operands = "",
     .summary = "blocks per SM from threads, registers and shared memory",
