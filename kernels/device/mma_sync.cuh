@@ -1,0 +1,57 @@
+// Tensor-core products of one warp: mma.sync with fp32 accumulation, and ldmatrix.
+#pragma once
+
+#include "device/fragment.cuh"
+#include "device/types.cuh"
+
+// A 16 x 16 tile of 2-byte elements in the operand layout of m16n8k16, as ldmatrix.x4 gives it:
+//
+//     quarter[0]  rows 0..7,  columns 0..7      quarter[2]  rows 0..7,  columns 8..15
+//     quarter[1]  rows 8..15, columns 0..7      quarter[3]  rows 8..15, columns 8..15
+//
+// In each quarter lane l holds the elements (l / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1). As the
+// left operand the four words are A. As the right operand of X Y^T the same words of Y serve:
+// quarters 0 and 2 are B of output columns 0..7, quarters 1 and 3 of columns 8..15.
+struct OperandTile {
+    u32 quarter[4];
+};
+
+// `row` is the address of row l % 16 of the tile, plus 8 columns for lanes 16..31 (16-byte
+// aligned).
+KKT_DEVICE OperandTile load_operand_tile(u32 row) {
+    OperandTile t;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(t.quarter[0]), "=r"(t.quarter[1]), "=r"(t.quarter[2]), "=r"(t.quarter[3])
+                 : "r"(row)
+                 : "memory");
+    return t;
+}
+
+// c += A B for one half (0 or 1) of the 16 output columns of X Y^T.
+template <bool BF16>
+KKT_DEVICE void mma_x_yt(Fragment &c, const OperandTile &x, const OperandTile &y, int half) {
+    if (BF16) {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
+                     : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
+                       "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
+    } else {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
+                     : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
+                       "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
+    }
+}
+
+// Operands of m16n8k8 in tf32. Lane l, with r = l / 4 and k = l % 4, holds
+//
+//     A (16 x 8)   a[0] (r, k)   a[1] (r + 8, k)   a[2] (r, k + 4)   a[3] (r + 8, k + 4)
+//     B (8 x 8)    b[0] (k, r)   b[1] (k + 4, r)
+KKT_DEVICE void mma_tf32(Fragment &c, const u32 a[4], const u32 b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
