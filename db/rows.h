@@ -26,6 +26,14 @@ kkt_status kkt_db_keep_build(kkt_db *db, int64_t candidate_id, const kkt_build_r
  * whichever provenance. `samples_json` NULL: run->samples_us is used. */
 kkt_status kkt_db_keep_run(kkt_db *db, int64_t build_id, const kkt_run_record *run,
                            const char *samples_json, int64_t *run_id, bool *added, kkt_error *err);
+/* All or nothing, whether or not the caller has a transaction open: `end` undoes everything since
+ * `begin` unless `status` is KKT_OK, and returns it. */
+typedef struct kkt_savepoint {
+    bool own; /* a transaction of its own */
+} kkt_savepoint;
+kkt_status kkt_savepoint_begin(kkt_db *db, kkt_savepoint *out, kkt_error *err);
+kkt_status kkt_savepoint_end(kkt_db *db, kkt_savepoint savepoint, kkt_status status,
+                             kkt_error *err);
 /* Appends samples as a JSON array, each with the fewest digits that give the same float. */
 void kkt_samples_format(const float *samples, size_t count, kkt_text *out);
 /* The reverse; false where it is no array of `count` finite numbers. `out` holds `count`. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "db/rows.h"
 #include "db/store_sqlite.h"
 
 typedef struct network_magic {
@@ -181,6 +182,21 @@ kkt_status kkt_db_scope_end(kkt_db *db, bool own, kkt_status status, kkt_error *
     if (status == KKT_OK)
         return kkt_db_commit(db, err);
     kkt_db_rollback(db);
+    return status;
+}
+
+kkt_status kkt_savepoint_begin(kkt_db *db, kkt_savepoint *out, kkt_error *err) {
+    kkt_status status = kkt_db_scope_begin(db, true, &out->own, err);
+    return status == KKT_OK && !out->own ? kkt_db_exec(db, "SAVEPOINT kkt", err) : status;
+}
+
+kkt_status kkt_savepoint_end(kkt_db *db, kkt_savepoint savepoint, kkt_status status,
+                             kkt_error *err) {
+    if (savepoint.own)
+        return kkt_db_scope_end(db, true, status, err);
+    if (status == KKT_OK)
+        return kkt_db_exec(db, "RELEASE kkt", err);
+    sqlite3_exec(db->handle, "ROLLBACK TO kkt; RELEASE kkt", NULL, NULL, NULL);
     return status;
 }
 

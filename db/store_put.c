@@ -320,12 +320,18 @@ static kkt_status add_run(kkt_db *db, int64_t build_id, const kkt_run_record *re
     if (record->provenance != KKT_MEASURED && record->provenance != KKT_REPLAYED)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "a run is measured or replayed, not %s",
                         kkt_provenance_name(record->provenance));
+    bool given = !samples_json && record->samples_us && record->sample_count > 0;
+    for (int64_t i = 0; given && i < record->sample_count; i++) {
+        if (!isfinite(record->samples_us[i]))
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "sample %lld of a run is not finite",
+                            (long long)i);
+    }
     kkt_status status = insert_run(db, build_id, record, err);
     if (status != KKT_OK)
         return status;
     *run_id = sqlite3_last_insert_rowid(db->handle);
     kkt_text text = {0};
-    if (!samples_json && record->samples_us && record->sample_count > 0) {
+    if (given) {
         kkt_samples_format(record->samples_us, (size_t)record->sample_count, &text);
         samples_json = text.data;
     }

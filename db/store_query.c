@@ -99,8 +99,7 @@ static const char results_sql[] =
                        "(SELECT b3.id AS id, " STALE(
                            "b3") " IS NOT NULL AS stale FROM builds b3 WHERE b3.candidate_id = "
                                  "c.id) x"
-                                 " ORDER BY x.stale, x.id DESC LIMIT 1))" KKT_WHERE_FILTER
-                                     KKT_ORDER_IDENTITY;
+                                 " ORDER BY x.stale, x.id DESC LIMIT 1))";
 
 static kkt_status unknown_name(const kkt_db *db, int64_t candidate_id, kkt_error *err) {
     return kkt_fail(err, KKT_ERR_INPUT, 0,
@@ -176,10 +175,10 @@ kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness 
                kkt_status (*visit)(void *context, const kkt_result *result, kkt_error *err),
                void *context, kkt_error *err) {
     sqlite3_stmt *s = NULL;
-    kkt_status status = kkt_db_prepare(db, results_sql, &s, err);
+    kkt_status status =
+        kkt_db_prepare_filtered(db, results_sql, filter, KKT_ORDER_IDENTITY, &s, err);
     if (status != KKT_OK)
         return status;
-    kkt_bind_filter(s, filter);
     kkt_text first_line = {0};
     const kkt_freshness *outer = db->freshness; /* `visit` may ask for results in its turn */
     int code = SQLITE_DONE;
@@ -198,6 +197,35 @@ kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness 
         status = kkt_db_fail(db, sqlite3_extended_errcode(db->handle), err);
     sqlite3_finalize(s);
     kkt_text_free(&first_line);
+    return status;
+}
+
+kkt_status kkt_db_prepare_filtered(kkt_db *db, const char *head, const kkt_result_filter *filter,
+                                   const char *tail, sqlite3_stmt **out, kkt_error *err) {
+    static const kkt_result_filter any = {0};
+    const kkt_result_filter *f = filter ? filter : &any;
+    const struct {
+        const char *value, *condition;
+    } members[] = {
+        {f->kernel, " AND p.kernel = ?1 AND g.kernel = ?1"},
+        {f->style, " AND g.style = ?2"},
+        {f->arch, " AND c.arch = ?3"},
+        {f->device, " AND c.device = ?4"},
+        {f->problem, " AND p.text = ?5"},
+        {f->config, " AND g.text = ?6"},
+    };
+    kkt_text sql = {0};
+    kkt_text_add(&sql, head);
+    kkt_text_add(&sql, " WHERE 1");
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (members[i].value)
+            kkt_text_add(&sql, members[i].condition);
+    }
+    kkt_text_add(&sql, tail);
+    kkt_status status = kkt_db_prepare(db, sql.data, out, err);
+    kkt_text_free(&sql);
+    if (status == KKT_OK)
+        kkt_bind_filter(*out, f);
     return status;
 }
 
@@ -288,12 +316,12 @@ kkt_status kkt_db_get_info(kkt_db *db, kkt_db_info *out, kkt_error *err) {
 /* No id takes part in the order: a copy of the rows sorts alike. */
 static const char runs_sql[] =
     "SELECT " KKT_IDENTITY_COLUMNS ", " KKT_BUILD_COLUMNS ", " KKT_RUN_COLUMNS
-    ", s.times_us, c.id" KKT_FROM_CANDIDATES
-    " JOIN builds b ON b.candidate_id = c.id JOIN runs r ON r.build_id = b.id"
-    " LEFT JOIN samples s ON s.run_id = r.id" KKT_WHERE_FILTER
-    " AND (?7 OR r.provenance = 'measured')" KKT_ORDER_IDENTITY
-    ", b.kernel_hash, b.options, b.compiler, r.date, r.gpu, r.driver,"
-    " r.time_us, r.outcome, r.reason, s.times_us";
+    ", s.times_us, c.id" KKT_FROM_CANDIDATES " JOIN builds b ON b.candidate_id = c.id"
+    " JOIN runs r ON r.build_id = b.id AND (?7 OR r.provenance = 'measured')"
+    " LEFT JOIN samples s ON s.run_id = r.id";
+static const char runs_order[] =
+    KKT_ORDER_IDENTITY ", b.kernel_hash, b.options, b.compiler, r.date, r.gpu, r.driver,"
+                       " r.time_us, r.outcome, r.reason, s.times_us";
 
 kkt_status kkt_db_each_run(kkt_db *db, const kkt_result_filter *filter, bool replayed,
                            kkt_status (*visit)(void *context, const kkt_run_row *row,
@@ -301,10 +329,9 @@ kkt_status kkt_db_each_run(kkt_db *db, const kkt_result_filter *filter, bool rep
                            void *context, kkt_error *err) {
     int at_run = KKT_IDENTITY_COUNT + KKT_BUILD_COUNT;
     sqlite3_stmt *s = NULL;
-    kkt_status status = kkt_db_prepare(db, runs_sql, &s, err);
+    kkt_status status = kkt_db_prepare_filtered(db, runs_sql, filter, runs_order, &s, err);
     if (status != KKT_OK)
         return status;
-    kkt_bind_filter(s, filter);
     sqlite3_bind_int(s, 7, replayed);
     int code = SQLITE_DONE;
     while (status == KKT_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {

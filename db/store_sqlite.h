@@ -100,11 +100,11 @@ bool kkt_read_run(sqlite3_stmt *statement, int at, kkt_run_record *out);
     " FROM candidates c JOIN problems p ON p.id = c.problem_id"                                    \
     " JOIN configurations g ON g.id = c.configuration_id"
 #define KKT_ORDER_IDENTITY " ORDER BY p.kernel, g.style, c.arch, c.device, p.text, g.text"
-/* Condition over parameters 1 to 6, bound by kkt_bind_filter. */
-#define KKT_WHERE_FILTER                                                                           \
-    " WHERE (?1 IS NULL OR p.kernel = ?1) AND (?2 IS NULL OR g.style = ?2)"                        \
-    " AND (?3 IS NULL OR c.arch = ?3) AND (?4 IS NULL OR c.device = ?4)"                           \
-    " AND (?5 IS NULL OR p.text = ?5) AND (?6 IS NULL OR g.text = ?6)"
+/* A new statement of `head`, a condition for the members of the filter that are given, and `tail`;
+ * parameters 1 to 6 are bound. Only the condition's fixed text depends on the filter, so that the
+ * indexes serve it. Finalised by the caller. */
+kkt_status kkt_db_prepare_filtered(kkt_db *db, const char *head, const kkt_result_filter *filter,
+                                   const char *tail, sqlite3_stmt **out, kkt_error *err);
 void kkt_bind_filter(sqlite3_stmt *statement, const kkt_result_filter *filter);
 
 #endif

@@ -21,10 +21,6 @@ static bool format_fixed(float value, char buffer[32]) {
 }
 
 static void format_sample(float value, char buffer[32]) {
-    if (!isfinite(value)) {
-        snprintf(buffer, 32, "null");
-        return;
-    }
     if (format_fixed(value, buffer))
         return;
     for (int digits = 6; digits <= 9; digits++) {

@@ -28,14 +28,12 @@ void kkt_bind_real(sqlite3_stmt *statement, int index, double value) {
 }
 
 void kkt_bind_filter(sqlite3_stmt *statement, const kkt_result_filter *filter) {
-    static const kkt_result_filter any = {0};
-    const kkt_result_filter *f = filter ? filter : &any;
-    kkt_bind_text(statement, 1, f->kernel);
-    kkt_bind_text(statement, 2, f->style);
-    kkt_bind_text(statement, 3, f->arch);
-    kkt_bind_text(statement, 4, f->device);
-    kkt_bind_text(statement, 5, f->problem);
-    kkt_bind_text(statement, 6, f->config);
+    kkt_bind_text(statement, 1, filter->kernel);
+    kkt_bind_text(statement, 2, filter->style);
+    kkt_bind_text(statement, 3, filter->arch);
+    kkt_bind_text(statement, 4, filter->device);
+    kkt_bind_text(statement, 5, filter->problem);
+    kkt_bind_text(statement, 6, filter->config);
 }
 
 const char *kkt_column_text(sqlite3_stmt *statement, int column) {

@@ -1,0 +1,388 @@
+#include "db/recording.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "db/rows.h"
+
+#define RECORDING_LIMIT ((size_t)256 << 20) /* bytes of one file */
+#define PROVENANCES_MAX 65536
+#define SAMPLES_MAX 1000000
+
+/* One recording being read. Parsed lines of provenances stay open: rows borrow their strings. */
+typedef struct reader {
+    kkt_db *db;
+    const char *name;
+    int64_t line;
+    kkt_json *header;
+    const char *arch, *device;
+    kkt_json **provenances;
+    size_t provenance_count, provenance_capacity;
+    int64_t rows;
+    bool ended;
+    float *samples; /* reused from row to row */
+    size_t sample_capacity;
+} reader;
+
+static kkt_status malformed(const reader *r, const char *what, kkt_error *err) {
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "recording '%s', line %lld: %s; nothing was imported from it", r->name,
+                    (long long)r->line, what);
+}
+
+static kkt_status read_header(reader *r, kkt_json *line, kkt_error *err) {
+    const char *schema = kkt_json_string(line, "schema");
+    r->header = line;
+    if (!schema || strncmp(schema, "kkttune.recording/", 18) != 0)
+        return malformed(r, "not a recording (no schema kkttune.recording/1)", err);
+    if (strcmp(schema, "kkttune.recording/1") != 0)
+        return malformed(r, "written by a newer kkttune: this one reads kkttune.recording/1", err);
+    r->arch = kkt_json_string(line, "arch");
+    r->device = kkt_json_string(line, "device");
+    if (!r->arch || !r->device || !*r->arch || !*r->device)
+        return malformed(r, "the header names no arch or no device", err);
+    return KKT_OK;
+}
+
+static kkt_status keep_provenance(reader *r, kkt_json *line, kkt_error *err) {
+    int64_t number = -1;
+    bool numbered = kkt_json_int(line, "provenance", &number);
+    if (!numbered || number != (int64_t)r->provenance_count || number >= PROVENANCES_MAX) {
+        kkt_json_close(line);
+        return malformed(r, "provenances are not numbered from 0 in order", err);
+    }
+    if (r->provenance_count == r->provenance_capacity) {
+        size_t capacity = r->provenance_capacity * 2 + 8;
+        kkt_json **grown = realloc(r->provenances, capacity * sizeof(kkt_json *));
+        if (!grown) {
+            kkt_json_close(line);
+            return kkt_fail(err, KKT_ERR_ENVIRONMENT, ENOMEM, "out of memory");
+        }
+        r->provenances = grown;
+        r->provenance_capacity = capacity;
+    }
+    r->provenances[r->provenance_count++] = line;
+    return KKT_OK;
+}
+
+/* ---- members; one that is there but of another type is an error, not unknown ---- */
+
+typedef struct fields {
+    const kkt_json *object;
+    const char *bad; /* the first member of a wrong type */
+} fields;
+
+static const char *text_of(fields *f, const char *key) {
+    const char *text = kkt_json_string(f->object, key);
+    if (!text && kkt_json_get(f->object, key) && !f->bad)
+        f->bad = key;
+    return text;
+}
+
+static int64_t int_of(fields *f, const char *key, int64_t most) {
+    int64_t value = KKT_UNKNOWN_INT;
+    if (!kkt_json_get(f->object, key))
+        return KKT_UNKNOWN_INT;
+    if ((!kkt_json_int(f->object, key, &value) || value < 0 || value > most) && !f->bad)
+        f->bad = key;
+    return value;
+}
+
+static double real_of(fields *f, const char *key) {
+    double value = KKT_UNKNOWN_REAL;
+    if (kkt_json_get(f->object, key) && !kkt_json_real(f->object, key, &value) && !f->bad)
+        f->bad = key;
+    return value;
+}
+
+static kkt_outcome outcome_of(fields *f) {
+    kkt_outcome outcome = KKT_OUTCOME_PREDICTED;
+    if (!kkt_outcome_parse(kkt_json_string(f->object, "outcome"), &outcome) && !f->bad)
+        f->bad = "outcome";
+    return outcome;
+}
+
+static kkt_build_record build_of(fields *f, fields *provenance) {
+    const int64_t most = (int64_t)1 << 40;
+    return (kkt_build_record){
+        .kernel_hash = text_of(provenance, "kernel_hash"),
+        .compiler = text_of(provenance, "compiler"),
+        .options = text_of(f, "options"),
+        .outcome = outcome_of(f),
+        .log = text_of(f, "log"),
+        .registers = (int)int_of(f, "registers", 65536),
+        .static_smem_bytes = int_of(f, "static_smem_bytes", most),
+        .dynamic_smem_bytes = int_of(f, "dynamic_smem_bytes", most),
+        .spill_store_bytes = int_of(f, "spill_store_bytes", most),
+        .spill_load_bytes = int_of(f, "spill_load_bytes", most),
+        .stack_bytes = int_of(f, "stack_bytes", most),
+        .barriers = (int)int_of(f, "barriers", 65536),
+        .cubin_bytes = int_of(f, "cubin_bytes", most),
+        .compile_ms = real_of(f, "compile_ms"),
+    };
+}
+
+static kkt_run_record run_of(fields *f, fields *provenance) {
+    return (kkt_run_record){
+        .provenance = KKT_REPLAYED,
+        .outcome = outcome_of(f),
+        .reason = text_of(f, "reason"),
+        .gpu = text_of(provenance, "gpu"),
+        .driver = text_of(provenance, "driver"),
+        .policy = text_of(provenance, "policy"),
+        .tool_version = text_of(provenance, "tool_version"),
+        .date = text_of(f, "date"),
+        .time_us = real_of(f, "time_us"),
+        .time_low_us = real_of(f, "time_low_us"),
+        .time_high_us = real_of(f, "time_high_us"),
+        .sample_count = int_of(f, "sample_count", SAMPLES_MAX),
+        .rel_fro = real_of(f, "rel_fro"),
+        .max_abs = real_of(f, "max_abs"),
+        .growth = real_of(f, "growth"),
+        .tolerance = real_of(f, "tolerance"),
+        .sm_clock_mhz = real_of(f, "sm_clock_mhz"),
+        .memory_clock_mhz = real_of(f, "memory_clock_mhz"),
+        .temperature_c = real_of(f, "temperature_c"),
+        .power_w = real_of(f, "power_w"),
+        .throttle = text_of(f, "throttle"),
+        .hbm_bytes_counted = real_of(f, "hbm_bytes_counted"),
+        .counters_note = text_of(f, "counters_note"),
+    };
+}
+
+/* Samples of a row into the reader's buffer; false where they are not finite numbers of the
+ * number announced. */
+static bool read_samples(reader *r, const kkt_json *array, kkt_run_record *run) {
+    if (!array)
+        return true;
+    size_t count = kkt_json_count(array);
+    if (!kkt_json_is_array(array) || count > SAMPLES_MAX || (int64_t)count != run->sample_count)
+        return false;
+    if (count >= r->sample_capacity) {
+        float *grown = realloc(r->samples, (count + 1) * 2 * sizeof *grown);
+        if (!grown)
+            return false;
+        r->samples = grown;
+        r->sample_capacity = (count + 1) * 2;
+    }
+    size_t at = 0;
+    for (const kkt_json *v = kkt_json_first(array); v; v = kkt_json_next(v)) {
+        double value = 0;
+        if (!kkt_json_as_real(v, &value) || !isfinite((float)value))
+            return false;
+        r->samples[at++] = (float)value;
+    }
+    run->samples_us = r->samples;
+    return true;
+}
+
+static kkt_status store_row(reader *r, const kkt_identity *id, const kkt_build_record *build,
+                            const kkt_run_record *run, kkt_error *err) {
+    int64_t candidate = 0, build_id = 0, run_id = 0;
+    bool added = false;
+    kkt_status status = kkt_db_candidate(r->db, id, &candidate, err);
+    if (status == KKT_OK)
+        status = kkt_db_keep_build(r->db, candidate, build, &build_id, &added, err);
+    if (status == KKT_OK)
+        status = kkt_db_keep_run(r->db, build_id, run, NULL, &run_id, &added, err);
+    return status;
+}
+
+static kkt_status read_row(reader *r, const kkt_json *line, kkt_error *err) {
+    int64_t number = -1;
+    if (!kkt_json_int(line, "p", &number) || number < 0 || number >= (int64_t)r->provenance_count)
+        return malformed(r, "the row names no provenance that is given before it", err);
+    fields row = {line, NULL}, build_fields = {kkt_json_get(line, "build"), NULL};
+    fields run_fields = {kkt_json_get(line, "run"), NULL};
+    fields provenance = {r->provenances[number], NULL};
+    if (!kkt_json_is_object(build_fields.object) || !kkt_json_is_object(run_fields.object))
+        return malformed(r, "the row has no build or no run", err);
+    kkt_identity id = {.kernel = text_of(&row, "kernel"),
+                       .style = text_of(&row, "style"),
+                       .arch = r->arch,
+                       .device = r->device,
+                       .problem = text_of(&row, "problem"),
+                       .config = text_of(&row, "config")};
+    if (!id.kernel || !id.style || !id.problem || !id.config || !*id.kernel || !*id.style ||
+        !kkt_canonical_valid(id.problem) || !kkt_canonical_valid(id.config))
+        return malformed(r, "kernel, style, problem or config is missing or not canonical", err);
+    kkt_build_record build = build_of(&build_fields, &provenance);
+    kkt_run_record run = run_of(&run_fields, &provenance);
+    const char *bad = build_fields.bad ? build_fields.bad : run_fields.bad;
+    bad = bad ? bad : provenance.bad;
+    if (!bad && !read_samples(r, kkt_json_get(run_fields.object, "samples_us"), &run))
+        bad = "samples_us";
+    if (bad) {
+        char what[80];
+        snprintf(what, sizeof what, "'%s' is missing or no such value", bad);
+        return malformed(r, what, err);
+    }
+    r->rows++;
+    return store_row(r, &id, &build, &run, err);
+}
+
+static kkt_status read_line(reader *r, const char *text, size_t length, kkt_error *err) {
+    if (r->ended)
+        return malformed(r, "there is text after the last line", err);
+    char name[300];
+    snprintf(name, sizeof name, "%.250s, line %lld", r->name, (long long)r->line);
+    kkt_json *line = NULL;
+    kkt_status status = kkt_json_parse(text, length, name, &line, err);
+    if (status != KKT_OK)
+        return status;
+    if (!kkt_json_is_object(line)) {
+        kkt_json_close(line);
+        return malformed(r, "not a JSON object", err);
+    }
+    if (!r->header)
+        return read_header(r, line, err); /* keeps the line */
+    if (kkt_json_get(line, "provenance"))
+        return keep_provenance(r, line, err); /* keeps the line */
+    int64_t rows = 0;
+    if (!kkt_json_get(line, "rows")) {
+        status = read_row(r, line, err);
+    } else {
+        r->ended = true;
+        if (!kkt_json_int(line, "rows", &rows) || rows != r->rows)
+            status = malformed(r, "the row count does not match: lines are missing", err);
+    }
+    kkt_json_close(line);
+    return status;
+}
+
+static kkt_status read_lines(reader *r, const char *text, size_t length, kkt_error *err) {
+    const char *at = text, *end = text + length;
+    kkt_status status = KKT_OK;
+    while (status == KKT_OK && at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        r->line++;
+        if (!stop)
+            return malformed(r, "the file is truncated within this line", err);
+        status = read_line(r, at, (size_t)(stop - at), err);
+        at = stop + 1;
+    }
+    if (status == KKT_OK && !r->ended)
+        status = malformed(r, "the file is truncated: the line with the row count is missing", err);
+    return status;
+}
+
+static void close_reader(reader *r) {
+    for (size_t i = 0; i < r->provenance_count; i++)
+        kkt_json_close(r->provenances[i]);
+    free(r->provenances);
+    free(r->samples);
+    kkt_json_close(r->header);
+}
+
+kkt_status kkt_recording_import_text(kkt_db *db, const char *name, const char *text, size_t length,
+                                     int64_t *rows, kkt_error *err) {
+    reader r = {.db = db, .name = name};
+    *rows = 0;
+    kkt_savepoint savepoint;
+    kkt_status status = kkt_savepoint_begin(db, &savepoint, err);
+    if (status != KKT_OK)
+        return status;
+    status = read_lines(&r, text, length, err);
+    status = kkt_savepoint_end(db, savepoint, status, err);
+    if (status == KKT_OK)
+        *rows = r.rows;
+    close_reader(&r);
+    return status;
+}
+
+kkt_status kkt_recording_import(kkt_db *db, const char *path, int64_t *rows, kkt_error *err) {
+    char *text = NULL;
+    size_t length = 0;
+    *rows = 0;
+    kkt_status status = kkt_file_read(path, RECORDING_LIMIT, &text, &length, err);
+    if (status == KKT_OK)
+        status = kkt_recording_import_text(db, path, text, length, rows, err);
+    free(text);
+    return status;
+}
+
+/* ---- folders ---- */
+
+static int is_recording(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return length > 6 && strcmp(entry->d_name + length - 6, ".jsonl") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name); /* not the locale's order */
+}
+
+/* Reads the first line alone. NULL where it is no header. */
+static kkt_json *peek_header(const char *path) {
+    char line[4096];
+    FILE *file = fopen(path, "re");
+    kkt_json *header = NULL;
+    if (file && fgets(line, sizeof line, file))
+        kkt_json_parse(line, strlen(line), path, &header, NULL);
+    if (file)
+        fclose(file);
+    return header;
+}
+
+static bool header_matches(const kkt_json *header, const char *arch) {
+    const char *named = header ? kkt_json_string(header, "arch") : NULL;
+    return !arch || (named && strcmp(named, arch) == 0);
+}
+
+/* A file whose header cannot be read is imported as well, for its error. */
+static kkt_status import_if_matching(kkt_db *db, const char *path, const char *arch, int64_t *rows,
+                                     kkt_error *err) {
+    kkt_json *header = peek_header(path);
+    bool wanted = !header || header_matches(header, arch);
+    kkt_json_close(header);
+    *rows = 0;
+    return wanted ? kkt_recording_import(db, path, rows, err) : KKT_OK;
+}
+
+kkt_status kkt_recording_import_folder(kkt_db *db, const char *folder, const char *arch,
+                                       int64_t *rows, kkt_error *err) {
+    struct dirent **entries = NULL;
+    *rows = 0;
+    int count = scandir(folder, &entries, is_recording, by_name);
+    if (count < 0)
+        return errno == ENOENT ? KKT_OK
+                               : kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, errno,
+                                                "cannot read folder '%s'", folder);
+    kkt_status status = KKT_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == KKT_OK) {
+            int64_t imported = 0;
+            char *path = kkt_path_join(folder, entries[i]->d_name);
+            status = import_if_matching(db, path, arch, &imported, err);
+            *rows += imported;
+            free(path);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+char *kkt_recording_device(const char *folder, const char *arch) {
+    struct dirent **entries = NULL;
+    char *device = NULL;
+    int count = scandir(folder, &entries, is_recording, by_name);
+    for (int i = 0; i < count; i++) {
+        if (!device) {
+            char *path = kkt_path_join(folder, entries[i]->d_name);
+            kkt_json *header = peek_header(path);
+            const char *named = header ? kkt_json_string(header, "device") : NULL;
+            if (named && header_matches(header, arch))
+                device = strdup(named);
+            kkt_json_close(header);
+            free(path);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return device;
+}
