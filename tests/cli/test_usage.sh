@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Help, version, bad usage and unwritable output: exit codes and lines.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect 0 --version
+[[ $out =~ ^kkttune\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || die "unexpected version"
+expect 0 list --version
+has "$out" "kkttune "
+expect 0 --help
+has "$out" "usage: kkttune"
+has "$out" "--arch"
+[ -z "$err" ] || die "help belongs on standard output"
+commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' <<<"$out")
+[ "$(wc -w <<<"$commands")" -ge 3 ] || die "too few commands listed"
+for command in $commands; do
+    expect 0 "$command" --help
+    has "$out" "usage: kkttune $command"
+    expect 0 "$command" --no-such-option --help # help is always given
+    refuses 2 "--no-such-option" "$command" --no-such-option
+    has "$err" "--help" # lists what there is
+    expect 0 "$command" --version
+done
+
+expect 2
+has "$err" "usage: kkttune"
+[ -z "$out" ] || die "usage belongs on standard error here"
+refuses 2 "unknown command 'nonsense'" nonsense
+has "$err" "list"
+refuses 2 "'--no-such-option'" --no-such-option
+refuses 2 "--json is given twice" list --json --json
+refuses 2 "--json takes no value" list --json=yes
+refuses 2 "--threads needs a value" occupancy --arch sm90 --threads
+refuses 2 "--threads needs a value" occupancy --threads --regs 32
+refuses 2 "--arch is given twice" occupancy --arch sm90 --arch=sm80
+refuses 2 "'kernels'" list archs kernels
+refuses 2 "unknown list 'gpus'" list gpus
+refuses 2 "unknown list ''" list ""
+refuses 2 "unknown list '--json'" list -- --json
+refuses 2 "unknown command '?[31m'" $'\e[31m'
+
+expect 0 list archs --json
+json 'd["schema"] == "kkttune.list/1" and "sm90" in [a["name"] for a in d["archs"]]'
+expect 0 list --json archs,kernels
+json 'set(d) == {"schema", "archs", "kernels"} and "kkt_solve" in [k["name"] for k in d["kernels"]]'
+expect 0 list
+for topic in archs devices kernels styles strategies backends reports; do
+    has "$out" "$topic:"
+done
+
+# What cannot be written is no success.
+if [ -c /dev/full ]; then
+    for arguments in --help --version "list --json"; do
+        code=0
+        # shellcheck disable=SC2086 # words are wanted
+        "$kkttune" $arguments >/dev/full 2>"$work/.err" || code=$?
+        err=$(<"$work/.err")
+        [ "$code" -eq 3 ] || die "a full standard output went unseen by $arguments"
+        has "$err" "No space left"
+    done
+fi
+code=0
+"$kkttune" list >&- 2>"$work/.err" || code=$?
+[ "$code" -eq 3 ] || die "a closed standard output went unseen"
+# A reader that has seen enough ends the program without a word.
+code=0
+("$kkttune" --help; printf '%s' $? >"$work/.code") 2>"$work/.err" | true
+[ ! -s "$work/.err" ] || die "a closed pipe gave: $(<"$work/.err")"
+
+refuses 2 "unknown worker" --worker nonsense
