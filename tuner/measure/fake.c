@@ -1,0 +1,287 @@
+/* A GPU made of arithmetic: the model's time with a seeded bias a candidate and seeded noise a
+ * sample, and faults on request. What a candidate gets depends on the seed, its identity and the
+ * sample's number, never on when it is asked; so everything above can be tested without a GPU. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "tuner/measure/backends.h"
+
+#define BIAS 0.15        /* the model is off by at most this share */
+#define NOISE 0.01       /* a sample is above the candidate's time by at most this share */
+#define HIT_ONE_IN 10    /* candidates that a fault hits */
+#define FAULTS_MAX 16    /* kinds that can be listed in one run */
+#define OPTION_BYTES 256 /* of the options' text */
+
+typedef struct fault_kind {
+    const char *name;
+    kkt_outcome outcome;
+    const char *reason;
+} fault_kind;
+
+static const fault_kind FAULTS[] = {
+    {"illegal_address", KKT_OUTCOME_LAUNCH_FAILED,
+     "CUDA_ERROR_ILLEGAL_ADDRESS: the kernel accessed memory outside its buffers (injected)"},
+    {"hang", KKT_OUTCOME_TIMED_OUT, "no answer within the candidate's time limit (injected)"},
+    {"abort", KKT_OUTCOME_CRASHED, "the worker process ended by signal 6 (injected)"},
+    {"wrong", KKT_OUTCOME_WRONG_RESULT,
+     "the relative Frobenius error is above the tolerance (injected)"},
+    {"race", KKT_OUTCOME_RACY, "two runs on the same inputs differ (injected)"},
+    {"too_much_smem", KKT_OUTCOME_REJECTED,
+     "more dynamic shared memory than a block can have (injected)"},
+};
+#define FAULT_COUNT (sizeof FAULTS / sizeof FAULTS[0])
+
+struct kkt_backend {
+    kkt_backend_info info;
+    uint64_t seed;
+    size_t fault_count;
+    const fault_kind *faults[FAULTS_MAX];
+    /* The first candidates asked: each listed kind hits one of them, so that a small run meets
+     * every fault that was asked for. */
+    size_t first_count;
+    uint64_t first[FAULTS_MAX];
+};
+
+/* SplitMix64's output function (Steele, Lea, Flood 2014). */
+static uint64_t mix(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static double unit(uint64_t bits) {
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    for (const char *at = text; *at != '\0'; at++) {
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3); /* FNV-1a */
+    }
+    return mix(hash);
+}
+
+static uint64_t candidate_hash(uint64_t seed, const kkt_measure_request *request) {
+    kkt_text text = {0};
+    kkt_text_printf(&text, "%s|%s|%s|%s|", request->kernel->name,
+                    kkt_style_get(request->variant->style)->name, request->arch->name,
+                    request->device->name);
+    kkt_params_format(&request->kernel->problem, request->problem, &text);
+    kkt_text_add(&text, "|");
+    kkt_params_format(&request->variant->params, request->config, &text);
+    uint64_t hash = hash_text(mix(seed), kkt_text_get(&text));
+    kkt_text_free(&text);
+    return hash;
+}
+
+static kkt_status add_fault(kkt_backend *backend, const char *name, kkt_error *err) {
+    bool all = strcmp(name, "all") == 0;
+    bool known = all;
+    for (size_t i = 0; i < FAULT_COUNT; i++) {
+        if (!all && strcmp(FAULTS[i].name, name) != 0) {
+            continue;
+        }
+        known = true;
+        if (backend->fault_count == FAULTS_MAX) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "more than %d faults for the fake backend",
+                            FAULTS_MAX);
+        }
+        backend->faults[backend->fault_count++] = &FAULTS[i];
+    }
+    if (known) {
+        return KKT_OK;
+    }
+    kkt_text list = {0};
+    for (size_t i = 0; i < FAULT_COUNT; i++) {
+        kkt_text_printf(&list, "%s, ", FAULTS[i].name);
+    }
+    kkt_status status =
+        kkt_fail(err, KKT_ERR_INPUT, 0, "unknown fault '%s' for the fake backend; known: %sall",
+                 name, kkt_text_get(&list));
+    kkt_text_free(&list);
+    return status;
+}
+
+static kkt_status parse_option(kkt_backend *backend, char *piece, bool *seeded, kkt_error *err) {
+    char *value = strchr(piece, '=');
+    if (value == NULL) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "fake backend option '%s' has no value; write seed=N or fault=KIND", piece);
+    }
+    *value++ = '\0';
+    if (strcmp(piece, "seed") == 0) {
+        int64_t seed = 0;
+        if (*seeded) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "fake backend option seed is given twice");
+        }
+        if (!kkt_parse_i64(value, 0, INT64_MAX, &seed)) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0,
+                            "fake backend seed '%s' is not an integer of 0 or more", value);
+        }
+        *seeded = true;
+        backend->seed = (uint64_t)seed;
+        return KKT_OK;
+    }
+    if (strcmp(piece, "fault") == 0) {
+        char *rest = value;
+        char *name = NULL;
+        while ((name = strsep(&rest, "+")) != NULL) {
+            kkt_status status = add_fault(backend, name, err);
+            if (status != KKT_OK) {
+                return status;
+            }
+        }
+        return KKT_OK;
+    }
+    return kkt_fail(err, KKT_ERR_INPUT, 0, "unknown fake backend option '%s'; known: seed, fault",
+                    piece);
+}
+
+static kkt_status parse_options(kkt_backend *backend, const char *text, kkt_error *err) {
+    char copy[OPTION_BYTES];
+    if (text == NULL || text[0] == '\0') {
+        return KKT_OK;
+    }
+    if (strlen(text) >= sizeof copy) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "fake backend options are longer than %d characters",
+                        OPTION_BYTES - 1);
+    }
+    snprintf(copy, sizeof copy, "%s", text);
+    char *rest = copy;
+    char *piece = NULL;
+    bool seeded = false;
+    while ((piece = strsep(&rest, ",")) != NULL) {
+        kkt_status status = parse_option(backend, piece, &seeded, err);
+        if (status != KKT_OK) {
+            return status;
+        }
+    }
+    return KKT_OK;
+}
+
+static kkt_status fake_open(const kkt_backend_options *options, kkt_backend **out, kkt_error *err) {
+    *out = NULL;
+    kkt_backend *backend = calloc(1, sizeof *backend);
+    if (backend == NULL) {
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the fake backend");
+    }
+    backend->info.major = -1;
+    backend->info.minor = -1;
+    kkt_status status = parse_options(backend, options->fake, err);
+    if (status != KKT_OK) {
+        free(backend);
+        return status;
+    }
+    snprintf(backend->info.note, sizeof backend->info.note,
+             "times are made up from the model (fake backend, seed %llu)",
+             (unsigned long long)backend->seed);
+    *out = backend;
+    return KKT_OK;
+}
+
+static void fake_close(kkt_backend *backend) {
+    free(backend);
+}
+
+static const kkt_backend_info *fake_info(const kkt_backend *backend) {
+    return &backend->info;
+}
+
+static const fault_kind *fault_of(kkt_backend *backend, uint64_t hash) {
+    if (backend->fault_count == 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < backend->first_count; i++) {
+        if (backend->first[i] == hash) {
+            return backend->faults[i];
+        }
+    }
+    if (backend->first_count < backend->fault_count) {
+        backend->first[backend->first_count] = hash;
+        return backend->faults[backend->first_count++];
+    }
+    uint64_t draw = mix(hash ^ UINT64_C(0xfa017));
+    return draw % HIT_ONE_IN == 0 ? backend->faults[draw / HIT_ONE_IN % backend->fault_count]
+                                  : NULL;
+}
+
+static void fake_error_figures(const kkt_measure_request *request, uint64_t hash, bool wrong,
+                               kkt_run_record *run) {
+    int timing_case = 0;
+    for (size_t i = 0; i < request->kernel->case_count; i++) {
+        timing_case = request->kernel->cases[i].timing ? (int)i : timing_case;
+    }
+    run->tolerance =
+        request->variant->tolerance != NULL
+            ? request->variant->tolerance(request->problem, request->config, timing_case)
+            : KKT_UNKNOWN_REAL;
+    double share = wrong ? 100.0 : 0.2 + 0.3 * unit(mix(hash ^ UINT64_C(0xe44)));
+    run->rel_fro = share * run->tolerance;
+}
+
+static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *request,
+                               kkt_measure_result *out, kkt_error *err) {
+    const kkt_policy *policy = request->policy;
+    kkt_measure_result_init(out, policy);
+    out->run.gpu = "fake";
+    out->run.driver = "none";
+    out->run.tool_version = KKT_VERSION;
+    /* A fixed date: the same seed must give the same bytes. */
+    snprintf(out->date, sizeof out->date, "1970-01-01T00:00:00Z");
+    uint64_t hash = candidate_hash(backend->seed, request);
+    const fault_kind *fault = fault_of(backend, hash);
+    if (fault != NULL) {
+        fake_error_figures(request, hash, fault->outcome == KKT_OUTCOME_WRONG_RESULT, &out->run);
+        if (fault->outcome != KKT_OUTCOME_WRONG_RESULT) {
+            out->run.rel_fro = KKT_UNKNOWN_REAL;
+        }
+        kkt_measure_result_set(out, fault->outcome, "%s", fault->reason);
+        return KKT_OK;
+    }
+    fake_error_figures(request, hash, false, &out->run);
+    double bias = 1.0 + BIAS * (2.0 * unit(mix(hash)) - 1.0);
+    /* Nothing runs faster than the model's lower bound; the noise only adds. */
+    double base =
+        fmax(request->prediction->predicted_us * bias, request->prediction->lower_bound_us);
+    size_t most = policy->max_samples > 0 ? (size_t)policy->max_samples : 1;
+    out->samples = calloc(most, sizeof *out->samples);
+    if (out->samples == NULL) {
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for %zu samples", most);
+    }
+    size_t count = 0;
+    do {
+        double noise = NOISE * unit(mix(hash + 1 + count));
+        out->samples[count++] = (float)(base * (1.0 + noise));
+    } while (count < most && !kkt_policy_satisfied(policy, out->samples, count));
+    out->run.sample_count = (int64_t)count;
+    kkt_measure_result_times(out, policy);
+    return KKT_OK;
+}
+
+static kkt_status fake_retime(kkt_backend *backend, const kkt_measure_request *requests,
+                              size_t count, kkt_measure_result *out, kkt_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        kkt_status status = fake_measure(backend, &requests[i], &out[i], err);
+        if (status != KKT_OK) {
+            for (size_t j = 0; j < i; j++) {
+                kkt_measure_result_free(&out[j]);
+            }
+            return status;
+        }
+    }
+    return KKT_OK;
+}
+
+const kkt_backend_type kkt_backend_fake = {
+    .name = "fake",
+    .needs_cubin = false,
+    .open = fake_open,
+    .close = fake_close,
+    .info = fake_info,
+    .measure = fake_measure,
+    .run = NULL,
+    .retime = fake_retime,
+};
