@@ -1,0 +1,285 @@
+#include "tuner/measure/bench.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tuner/worker/stream.h"
+
+void kkt_bench_close(kkt_bench *bench) {
+    kkt_reference_cache_close(bench->references);
+    kkt_host_tensors_free(&bench->inputs);
+    free(bench->inputs_key);
+    for (int i = 0; i < KKT_TENSORS_MAX; i++) {
+        free(bench->host_outputs[i]);
+    }
+    kkt_gpu_close(&bench->gpu);
+    memset(bench, 0, sizeof *bench);
+}
+
+kkt_status kkt_bench_inputs(kkt_bench *bench, const kkt_measure_request *request, kkt_error *err) {
+    const kkt_kernel *kernel = request->kernel;
+    kkt_text key = {0};
+    kkt_text_printf(&key, "%s %" PRIu64 " ", kernel->name, request->policy->seed);
+    kkt_params_format(&kernel->problem, request->problem, &key);
+    if (bench->inputs_key != NULL && strcmp(bench->inputs_key, kkt_text_get(&key)) == 0) {
+        kkt_text_free(&key);
+        return KKT_OK;
+    }
+    kkt_host_tensors_free(&bench->inputs);
+    free(bench->inputs_key);
+    bench->inputs_key = NULL;
+    bench->uploaded = false;
+    kkt_status status = kernel->make_inputs(request->problem, kkt_timing_case(kernel),
+                                            request->policy->seed, &bench->inputs, err);
+    if (status == KKT_OK) {
+        bench->inputs_key = strdup(kkt_text_get(&key));
+    }
+    kkt_text_free(&key);
+    return status;
+}
+
+/* Binds the full problem: inputs in place once, outputs in two sets that are used in turn. */
+static CUresult bind_full(kkt_bench *bench, const kkt_measure_request *request,
+                          kkt_bindings sets[KKT_BENCH_SETS]) {
+    kkt_gpu *gpu = &bench->gpu;
+    if (!bench->uploaded) {
+        kkt_bind_list(request->kernel, request->problem, request->config, &bench->bound);
+        CUresult result = kkt_bind_inputs(gpu, &bench->input_slab, &bench->inputs, &bench->bound);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        bench->uploaded = true;
+    }
+    for (int set = 0; set < KKT_BENCH_SETS; set++) {
+        kkt_bind_list(request->kernel, request->problem, request->config, &sets[set]);
+        for (int i = 0; i < sets[set].count; i++) {
+            if (sets[set].t[i].tensor.role == KKT_TENSOR_INPUT) {
+                sets[set].t[i].data = bench->bound.t[i].data;
+            }
+        }
+        CUresult result = kkt_bind_outputs(gpu, &bench->output_slabs[set], &sets[set]);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static void stamp(kkt_measure_result *result) {
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(result->date, sizeof result->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static kkt_status lost_device(const kkt_bench *bench, const kkt_measure_result *result,
+                              kkt_error *err) {
+    return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
+                    "GPU %d can no longer be used (%s); check it with nvidia-smi, then run again: "
+                    "finished results are kept",
+                    bench->gpu.info.index, result->reason);
+}
+
+/* Loads and prepares the plan of the full problem. False: the result says why. */
+static bool load(kkt_bench *bench, const kkt_measure_request *request, kkt_program *program,
+                 kkt_measure_result *result) {
+    CUresult status = kkt_program_load(&bench->gpu, request->cubin, program);
+    return !kkt_bench_failed(bench, result, "loading the cubin", status);
+}
+
+static bool prepare_full(kkt_bench *bench, const kkt_measure_request *request, kkt_program *program,
+                         kkt_bindings sets[KKT_BENCH_SETS], kkt_measure_result *result) {
+    char what[160];
+    CUresult status = bind_full(bench, request, sets);
+    if (kkt_bench_failed(bench, result, "device memory of the full problem", status)) {
+        return false;
+    }
+    status =
+        kkt_program_prepare(&bench->gpu, program, request, request->problem, what, sizeof what);
+    return !kkt_bench_failed(bench, result, what, status);
+}
+
+static kkt_status measure(kkt_bench *bench, const kkt_measure_request *request,
+                          kkt_program *program, kkt_measure_result *result, kkt_error *err) {
+    kkt_bindings sets[KKT_BENCH_SETS];
+    kkt_timed timed;
+    bool passed = false;
+    if (!load(bench, request, program, result)) {
+        return KKT_OK;
+    }
+    kkt_status status = kkt_check_small(bench, request, program, result, &passed, err);
+    if (status != KKT_OK || !passed || !prepare_full(bench, request, program, sets, result)) {
+        return status;
+    }
+    status = kkt_check_full(bench, request, program, sets, result, &passed, err);
+    if (status != KKT_OK || !passed) {
+        return status;
+    }
+    if (kkt_timed_open(bench, program, sets, request->policy, result, &timed)) {
+        while (!timed.done) {
+            kkt_timed_sample(bench, &timed);
+        }
+    }
+    kkt_timed_close(bench, &timed);
+    return KKT_OK;
+}
+
+kkt_status kkt_bench_measure(kkt_bench *bench, const kkt_measure_request *request,
+                             kkt_measure_result *result, kkt_error *err) {
+    kkt_program program = {0};
+    stamp(result);
+    kkt_status status = measure(bench, request, &program, result, err);
+    if (!bench->replace && !bench->lost) {
+        kkt_program_unload(&bench->gpu, &program);
+    }
+    if (status == KKT_OK && bench->lost) {
+        status = lost_device(bench, result, err);
+    }
+    return status;
+}
+
+/* ---- finalists ---- */
+
+typedef struct finalist {
+    kkt_program program;
+    kkt_timed timed;
+    bool running;
+} finalist;
+
+static kkt_status open_finalist(kkt_bench *bench, const kkt_measure_request *request,
+                                finalist *entry, kkt_measure_result *result, kkt_error *err) {
+    kkt_bindings sets[KKT_BENCH_SETS];
+    bool passed = false;
+    stamp(result);
+    if (!load(bench, request, &entry->program, result) ||
+        !prepare_full(bench, request, &entry->program, sets, result)) {
+        return KKT_OK;
+    }
+    kkt_status status = kkt_check_full(bench, request, &entry->program, sets, result, &passed, err);
+    if (status == KKT_OK && passed) {
+        entry->running =
+            kkt_timed_open(bench, &entry->program, sets, request->policy, result, &entry->timed);
+    }
+    return status;
+}
+
+/* The slabs must not move once graphs hold their addresses: the widest candidate goes first. */
+static CUresult reserve_widest(kkt_bench *bench, const kkt_measure_request *requests,
+                               size_t count) {
+    size_t widest = 0;
+    for (size_t i = 0; i < count; i++) {
+        kkt_bindings list;
+        kkt_bind_list(requests[i].kernel, requests[i].problem, requests[i].config, &list);
+        size_t need = kkt_bind_outputs_need(&list);
+        widest = need > widest ? need : widest;
+    }
+    CUresult result = CUDA_SUCCESS;
+    for (int set = 0; set < KKT_BENCH_SETS && result == CUDA_SUCCESS; set++) {
+        result = kkt_slab_reserve(&bench->gpu, &bench->output_slabs[set], widest);
+    }
+    return result;
+}
+
+/* xorshift64* (Vigna 2016): enough for an order. */
+static uint64_t next_random(uint64_t *state) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static void shuffle(size_t *order, size_t count, uint64_t *state) {
+    for (size_t i = count; i > 1; i--) {
+        size_t j = (size_t)(next_random(state) >> 33) % i;
+        size_t swap = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = swap;
+    }
+}
+
+static void sample_in_turn(kkt_bench *bench, finalist *entries, size_t *order, size_t count,
+                           uint64_t seed) {
+    uint64_t state = seed * 2 + 1;
+    bool any = true;
+    while (any && !bench->replace) {
+        any = false;
+        shuffle(order, count, &state);
+        for (size_t i = 0; i < count && !bench->replace; i++) {
+            finalist *entry = &entries[order[i]];
+            if (entry->running && !entry->timed.done) {
+                kkt_timed_sample(bench, &entry->timed);
+                any = true;
+            }
+        }
+    }
+}
+
+/* After a lost context only the culprit keeps its result: what else was sampled is asked again. */
+static void forget_unfinished(kkt_measure_result *result) {
+    if (result->run.outcome == KKT_OUTCOME_PREDICTED) {
+        free(result->samples);
+        result->samples = NULL;
+        result->run.sample_count = 0;
+        kkt_measure_result_bind(result);
+    }
+}
+
+kkt_status kkt_bench_retime(kkt_bench *bench, const kkt_measure_request *requests, size_t count,
+                            kkt_measure_result *results, kkt_error *err) {
+    finalist *entries = calloc(count + 1, sizeof *entries);
+    size_t *order = calloc(count + 1, sizeof *order);
+    kkt_status status = KKT_OK;
+    if (entries == NULL || order == NULL) {
+        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for %zu finalists", count);
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[i] = i;
+    }
+    CUresult reserved = reserve_widest(bench, requests, count);
+    for (size_t i = 0; i < count && status == KKT_OK && !bench->replace; i++) {
+        if (!kkt_bench_failed(bench, &results[i], "device memory", reserved)) {
+            status = open_finalist(bench, &requests[i], &entries[i], &results[i], err);
+        }
+    }
+    if (status == KKT_OK && count > 0) {
+        sample_in_turn(bench, entries, order, count, requests[0].policy->seed);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (bench->replace || status != KKT_OK) {
+            forget_unfinished(&results[i]);
+        } else if (entries[i].timed.result != NULL) {
+            kkt_timed_close(bench, &entries[i].timed);
+        }
+        if (!bench->replace && !bench->lost) {
+            kkt_program_unload(&bench->gpu, &entries[i].program);
+        }
+        if (status == KKT_OK && bench->lost && results[i].reason[0] != '\0') {
+            status = lost_device(bench, &results[i], err);
+        }
+    }
+done:
+    free(entries);
+    free(order);
+    return status;
+}
+
+/* ---- the caller's own data ---- */
+
+kkt_status kkt_bench_run(kkt_bench *bench, const kkt_measure_request *request,
+                         kkt_host_tensors *tensors, kkt_measure_result *result, kkt_error *err) {
+    kkt_program program = {0};
+    stamp(result);
+    if (load(bench, request, &program, result)) {
+        kkt_outcome outcome =
+            kkt_bench_once(bench, request, &program, request->problem, tensors, result);
+        result->run.outcome = outcome;
+    }
+    if (!bench->replace && !bench->lost) {
+        kkt_program_unload(&bench->gpu, &program);
+    }
+    return bench->lost ? lost_device(bench, result, err) : KKT_OK;
+}

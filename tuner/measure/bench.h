@@ -1,0 +1,94 @@
+/* Checking and timing candidates on the GPU; the worker's work, without its messages. */
+#ifndef KKT_TUNER_MEASURE_BENCH_H
+#define KKT_TUNER_MEASURE_BENCH_H
+
+#include "tuner/engine/gate.h"
+#include "tuner/measure/backends.h"
+#include "tuner/measure/program.h"
+
+#define KKT_BENCH_BATCH 10 /* samples between two looks at the clock and the GPU's state */
+#define KKT_BENCH_SETS 2   /* sets of outputs, used in turn */
+
+/* What stays from candidate to candidate. Zero-initialise. */
+typedef struct kkt_bench {
+    kkt_gpu gpu;
+    kkt_reference_cache *references;
+    char *inputs_key; /* kernel, problem and seed that `inputs` belong to; NULL: none */
+    kkt_host_tensors inputs;
+    bool uploaded; /* the inputs are in `bound` too */
+    kkt_bindings bound;
+    kkt_slab input_slab, output_slabs[KKT_BENCH_SETS];
+    kkt_slab small_input_slab, small_output_slab;
+    void *host_outputs[KKT_TENSORS_MAX];
+    size_t host_output_bytes[KKT_TENSORS_MAX];
+    CUevent events[2 * KKT_BENCH_BATCH];
+    bool replace; /* the context is lost: nothing more can run in this process */
+    bool lost;    /* the device is lost: nothing more can run at all */
+} kkt_bench;
+
+void kkt_bench_close(kkt_bench *bench);
+
+/* Makes the inputs of the full problem on the host, unless the last candidate had the same. */
+kkt_status kkt_bench_inputs(kkt_bench *bench, const kkt_measure_request *request, kkt_error *err);
+
+/* Gate, full problem, time. `result` comes from kkt_measure_result_init. A bad candidate is a
+ * result; an error is what ends the run. */
+kkt_status kkt_bench_measure(kkt_bench *bench, const kkt_measure_request *request,
+                             kkt_measure_result *result, kkt_error *err);
+/* Candidates of one kernel and problem: each checked on the full problem again, then sampled in
+ * turn, in an order drawn anew for each round. Results that could not be had because another
+ * candidate spoilt the context keep the outcome PREDICTED. */
+kkt_status kkt_bench_retime(kkt_bench *bench, const kkt_measure_request *requests, size_t count,
+                            kkt_measure_result *results, kkt_error *err);
+/* Once, on the caller's tensors: outputs (in `tensors`, allocated where NULL) are filled. */
+kkt_status kkt_bench_run(kkt_bench *bench, const kkt_measure_request *request,
+                         kkt_host_tensors *tensors, kkt_measure_result *result, kkt_error *err);
+
+/* ---- the parts, in check.c and timing.c ---- */
+
+/* True where `status` is a failure: the result is then LAUNCH_FAILED with `what` and the driver's
+ * words, and the bench knows whether anything can still run. */
+bool kkt_bench_failed(kkt_bench *bench, kkt_measure_result *result, const char *what,
+                      CUresult status);
+
+/* The input case whose inputs are used for timing. */
+int kkt_timing_case(const kkt_kernel *kernel);
+
+/* Runs a loaded candidate once on host tensors: inputs copied in, outputs poisoned, guards checked,
+ * outputs copied out (allocated where NULL). OK, or the result says why not. */
+kkt_outcome kkt_bench_once(kkt_bench *bench, const kkt_measure_request *request,
+                           kkt_program *program, const kkt_values *problem,
+                           kkt_host_tensors *tensors, kkt_measure_result *result);
+
+/* The gate on small problems. `*passed` false: the result says why not. */
+kkt_status kkt_check_small(kkt_bench *bench, const kkt_measure_request *request,
+                           kkt_program *program, kkt_measure_result *result, bool *passed,
+                           kkt_error *err);
+/* The full problem: every element written and finite, guards intact, two runs alike, and
+ * policy.large_parts parts against the reference. */
+kkt_status kkt_check_full(kkt_bench *bench, const kkt_measure_request *request,
+                          kkt_program *program, const kkt_bindings sets[KKT_BENCH_SETS],
+                          kkt_measure_result *result, bool *passed, kkt_error *err);
+
+/* A candidate being sampled. */
+typedef struct kkt_timed {
+    const kkt_policy *policy;
+    kkt_measure_result *result; /* samples and figures go here */
+    CUgraphExec graphs[KKT_BENCH_SETS];
+    double seconds;              /* spent so far */
+    size_t launches;             /* so far, for taking the sets in turn */
+    int dropped;                 /* batches thrown away because the GPU was slowed down */
+    unsigned long long throttle; /* reasons seen while kept samples were taken */
+    bool done;
+} kkt_timed;
+
+/* Makes the graphs and warms up. False: the result says why. */
+bool kkt_timed_open(kkt_bench *bench, const kkt_program *program,
+                    const kkt_bindings sets[KKT_BENCH_SETS], const kkt_policy *policy,
+                    kkt_measure_result *result, kkt_timed *out);
+/* One batch of samples; sets `done` when the interval is narrow enough or the budget is spent. */
+void kkt_timed_sample(kkt_bench *bench, kkt_timed *timed);
+/* Median, interval and the GPU's state into the result; frees the graphs. */
+void kkt_timed_close(kkt_bench *bench, kkt_timed *timed);
+
+#endif

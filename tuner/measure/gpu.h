@@ -1,0 +1,59 @@
+/* One GPU as the worker uses it: driver, context, stream, helper kernels and memory. Functions
+ * return the driver's result; kkt_driver_error_text says it in words. */
+#ifndef KKT_TUNER_MEASURE_GPU_H
+#define KKT_TUNER_MEASURE_GPU_H
+
+#include "kernels/kernel.h"
+#include "tuner/measure/backend.h"
+#include "tuner/measure/driver.h"
+#include "tuner/measure/nvml.h"
+
+/* Bytes kept around every buffer, filled like the poison: what reads them gets NaN, what writes
+ * them is found out. */
+#define KKT_GUARD_BYTES 4096
+#define KKT_POISON 0xff
+
+/* Device memory that is kept and grown, not freed, from candidate to candidate. */
+typedef struct kkt_slab {
+    CUdeviceptr base;
+    size_t bytes, used;
+} kkt_slab;
+
+typedef struct kkt_gpu {
+    kkt_driver driver;
+    kkt_nvml *nvml; /* NULL: unknown */
+    kkt_backend_info info;
+    CUdevice device;
+    CUcontext context; /* NULL until kkt_gpu_start */
+    CUstream stream;
+    CUmodule helpers;
+    CUfunction flush, scan;
+    kkt_slab flush_slab, scan_slab;
+    unsigned helper_blocks;
+} kkt_gpu;
+
+/* What kkt_scan of kernels/device/measure.cu finds in an output. */
+typedef struct kkt_scan_result {
+    unsigned long long unwritten, not_finite, hash;
+} kkt_scan_result;
+
+/* Opens driver, device `index` (-1: the first visible) and NVML; makes no context yet. */
+kkt_status kkt_gpu_open(kkt_gpu *gpu, int index, kkt_error *err);
+/* Makes the context and loads the helper kernels. KKT_ERR_ENVIRONMENT where that fails. */
+kkt_status kkt_gpu_start(kkt_gpu *gpu, const void *helpers, kkt_error *err);
+void kkt_gpu_close(kkt_gpu *gpu);
+
+/* Makes room for `bytes` and empties the slab; its old content is gone. */
+CUresult kkt_slab_reserve(kkt_gpu *gpu, kkt_slab *slab, size_t bytes);
+/* The next buffer of a slab, guards around it, 256-byte aligned. The room must be reserved. */
+CUdeviceptr kkt_slab_take(kkt_slab *slab, size_t bytes);
+/* What a buffer of `bytes` takes of a slab. */
+size_t kkt_slab_need(size_t bytes);
+
+/* Reads `bytes` of other memory, so that nothing of the last run is left in L2 (asynchronous). */
+CUresult kkt_gpu_flush(kkt_gpu *gpu, size_t bytes);
+/* Looks at all elements of an output; waits for the answer. */
+CUresult kkt_gpu_scan(kkt_gpu *gpu, CUdeviceptr data, const kkt_tensor *tensor,
+                      kkt_scan_result *out);
+
+#endif

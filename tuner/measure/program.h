@@ -1,0 +1,54 @@
+/* A candidate on the GPU: its tensors in device memory and its launch plan bound to them. */
+#ifndef KKT_TUNER_MEASURE_PROGRAM_H
+#define KKT_TUNER_MEASURE_PROGRAM_H
+
+#include "tuner/measure/gpu.h"
+
+typedef struct kkt_device_tensor {
+    kkt_tensor tensor;
+    CUdeviceptr data; /* 0: an optional input that is absent */
+    size_t bytes;
+} kkt_device_tensor;
+
+/* Tensors in the order of kernel->tensors. */
+typedef struct kkt_bindings {
+    int count;
+    kkt_device_tensor t[KKT_TENSORS_MAX];
+} kkt_bindings;
+
+/* Starts the list from the kernel's tensors; nothing is bound yet. */
+void kkt_bind_list(const kkt_kernel *kernel, const kkt_values *problem, const kkt_values *config,
+                   kkt_bindings *out);
+/* Puts the inputs into `slab`, guarded, and copies their values from `host`. */
+CUresult kkt_bind_inputs(kkt_gpu *gpu, kkt_slab *slab, const kkt_host_tensors *host,
+                         kkt_bindings *bindings);
+/* Bytes of a slab that the outputs and the workspace take. */
+size_t kkt_bind_outputs_need(const kkt_bindings *bindings);
+/* Puts outputs and workspace into `slab`, which is reserved but for growing. */
+CUresult kkt_bind_outputs(kkt_gpu *gpu, kkt_slab *slab, kkt_bindings *bindings);
+/* Fills the slab of the outputs, guards included, with the poison. */
+CUresult kkt_poison(kkt_gpu *gpu, const kkt_slab *slab);
+/* `*damaged`: a tensor whose guard zones were written to, -1 for none. */
+CUresult kkt_check_guards(kkt_gpu *gpu, const kkt_bindings *bindings, int *damaged);
+
+/* The loaded code of a candidate and its plan for one problem. */
+typedef struct kkt_program {
+    CUmodule module;
+    kkt_plan plan;
+    CUfunction functions[KKT_LAUNCHES_MAX];
+} kkt_program;
+
+/* Loads the cubin. */
+CUresult kkt_program_load(kkt_gpu *gpu, const void *cubin, kkt_program *out);
+void kkt_program_unload(kkt_gpu *gpu, kkt_program *program);
+/* Makes the plan and sets what its functions need (shared memory, carve-out, cluster). `what`
+ * names the entry and the step that failed. */
+CUresult kkt_program_prepare(kkt_gpu *gpu, kkt_program *program, const kkt_measure_request *request,
+                             const kkt_values *problem, char *what, size_t size);
+/* Launches the whole plan (asynchronous). */
+CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings);
+/* The plan as a graph; launched with driver.graph_launch. */
+CUresult kkt_program_graph(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings,
+                           CUgraphExec *out);
+
+#endif
