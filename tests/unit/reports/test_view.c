@@ -1,0 +1,191 @@
+/* Which entry wins, what is a tie, what is stale, and what fills the gaps. */
+#include "fixture.h"
+
+#include <math.h>
+
+#include "reports/canonical.h"
+#include "reports/ledger_share.h"
+
+static void assert_config_has(const kkt_entry *entry, const char *key, const char *value) {
+    if (!kkt_pair_is(entry->config, key, value))
+        fail_msg("%s=%s is not in %s", key, value, entry->config);
+}
+
+static void test_nothing_stored(void **state) {
+    fixture *f = *state;
+    kkt_view view = make_view(f);
+    static const int64_t chunks[] = {16, 32, 64, 128};
+    int problems = 0;
+    for (; f->kernel->default_problems[problems] != NULL; problems++)
+        for (size_t c = 0; c < 4; c++) {
+            const kkt_entry *entry =
+                entry_at(f, &view, f->kernel->default_problems[problems], chunks[c]);
+            assert_int_equal(entry->provenance, KKT_PREDICTED);
+            assert_false(kkt_entry_measured(entry));
+            assert_true(isfinite(entry->predicted_us) && entry->predicted_us > 0);
+            assert_true(entry->threads >= 32 && entry->registers >= 1);
+            assert_string_equal(entry->kernel_hash, f->hash);
+        }
+    assert_int_equal(problems, 5);
+    assert_int_equal(view.candidates, 0);
+}
+
+static void test_smallest_median_wins_and_ties(void **state) {
+    fixture *f = *state;
+    add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
+    add_measured(f, "", "chunk=64,threads=256,inverse=recursive", 100.5, 102, 104);
+    add_measured(f, "", "chunk=64,threads=64,inverse=recursive", 120, 121, 122);
+    add_measured(f, "", "chunk=32,threads=128,inverse=recursive", 70, 71, 72);
+    kkt_view view = make_view(f);
+    const kkt_entry *entry = entry_at(f, &view, "", 64);
+    assert_int_equal(lround(entry->time_us), 100);
+    assert_config_has(entry, "threads", "128");
+    assert_int_equal(entry->tie_count, 1);
+    assert_true(kkt_pair_is(entry->ties[0], "threads", "256"));
+    assert_false(entry->best_of_problem);
+    assert_true(entry_at(f, &view, "", 32)->best_of_problem);
+    assert_int_equal(entry->registers, 96);
+    assert_int_equal(entry->registers_predicted, 90);
+    assert_int_equal(entry->smem_bytes, 33792);
+    assert_int_equal(view.measured, 4);
+    /* The header's macros and a look-up stand on C = 64, not on the fastest C. */
+    assert_ptr_equal(kkt_view_standing(&view, "kkt_solve", entry->problem, 0), entry);
+}
+
+static void test_equal_times_break_by_text(void **state) {
+    fixture *f = *state;
+    add_measured(f, "", "chunk=64,threads=64", 99, 100, 101);
+    add_measured(f, "", "chunk=64,threads=128", 99, 100, 101);
+    kkt_view view = make_view(f);
+    assert_config_has(entry_at(f, &view, "", 64), "threads", "128");
+}
+
+static void test_stale_is_kept_and_marked(void **state) {
+    fixture *f = *state;
+    kkt_identity fast = identity(f, "", "chunk=64,threads=128");
+    kkt_identity slow = identity(f, "", "chunk=64,threads=256");
+    add_run(f, &fast, OLD_HASH, KKT_REPLAYED, KKT_OUTCOME_OK, NULL, 79, 80, 81);
+    kkt_view view = make_view(f);
+    const kkt_entry *entry = entry_at(f, &view, "", 64);
+    assert_string_equal(kkt_entry_provenance(entry), "stale");
+    assert_non_null(entry->stale_reason);
+    assert_string_equal(entry->kernel_hash, OLD_HASH);
+    assert_int_equal(lround(entry->time_us), 80);
+    assert_int_equal(view.stale, 1);
+
+    kkt_text json = render(f, &view, "json");
+    assert_non_null(strstr(json.data, "\"provenance\":\t\"stale\""));
+    assert_non_null(strstr(json.data, "\"stale_reason\":"));
+    kkt_text_free(&json);
+
+    /* A compiled build does not push the old measurement out; a fresh measurement does, slower or
+     * not. */
+    add_build(f, &slow, f->hash);
+    view = make_view(f);
+    assert_string_equal(kkt_entry_provenance(entry_at(f, &view, "", 64)), "stale");
+    add_run(f, &slow, f->hash, KKT_MEASURED, KKT_OUTCOME_OK, NULL, 89, 90, 91);
+    view = make_view(f);
+    entry = entry_at(f, &view, "", 64);
+    assert_string_equal(kkt_entry_provenance(entry), "measured");
+    assert_int_equal(lround(entry->time_us), 90);
+    assert_int_equal(entry->tie_count, 0);
+}
+
+static void test_compiled_before_predicted(void **state) {
+    fixture *f = *state;
+    kkt_identity id = identity(f, "tokens=4096", "chunk=64,threads=64");
+    add_build(f, &id, f->hash);
+    kkt_view view = make_view(f);
+    const kkt_entry *entry = entry_at(f, &view, "tokens=4096", 64);
+    assert_string_equal(kkt_entry_provenance(entry), "compiled");
+    assert_int_equal(entry->registers, 96);
+    assert_false(kkt_entry_measured(entry));
+    /* A problem that is no default one has its other chunks from the model. */
+    assert_string_equal(kkt_entry_provenance(entry_at(f, &view, "tokens=4096", 16)), "predicted");
+}
+
+static void test_failures_never_win(void **state) {
+    fixture *f = *state;
+    kkt_identity wrong = identity(f, "", "chunk=64,threads=64");
+    kkt_identity noisy = identity(f, "", "chunk=64,threads=256");
+    add_run(f, &wrong, f->hash, KKT_MEASURED, KKT_OUTCOME_WRONG_RESULT,
+            "rel_fro 0.31 above 0.004 on case tail", 1, 1, 1);
+    add_run(f, &noisy, f->hash, KKT_MEASURED, KKT_OUTCOME_NOISY, "interval 12 %", 40, 50, 60);
+    kkt_view view = make_view(f);
+    const kkt_entry *entry = entry_at(f, &view, "", 64);
+    assert_true(entry->noisy);
+    assert_int_equal(lround(entry->time_us), 50);
+    assert_int_equal(view.reject_count, 2);
+    add_measured(f, "", "chunk=64,threads=128", 99, 100, 101);
+    view = make_view(f);
+    entry = entry_at(f, &view, "", 64);
+    assert_false(entry->noisy);
+    assert_int_equal(lround(entry->time_us), 100);
+}
+
+static void test_rejects_are_grouped_by_wording(void **state) {
+    fixture *f = *state;
+    static const char *const configs[] = {"threads=32", "threads=64", "threads=128"};
+    for (int i = 0; i < 3; i++) {
+        kkt_identity id = identity(f, "", configs[i]);
+        int64_t candidate;
+        char reason[64];
+        snprintf(reason, sizeof reason, "needs %d bytes, %s", 1000 + i,
+                 i < 2 ? "too many" : "not aligned");
+        assert_int_equal(kkt_db_candidate(f->db, &id, &candidate, &f->error), KKT_OK);
+        assert_int_equal(
+            kkt_db_set_outcome(f->db, candidate, KKT_OUTCOME_REJECTED, reason, &f->error), KKT_OK);
+    }
+    kkt_view view = make_view(f);
+    assert_int_equal(view.reject_count, 2);
+    assert_int_equal(view.rejects[0].count, 2);
+    assert_string_equal(view.rejects[0].outcome, "rejected");
+    assert_non_null(strstr(view.rejects[0].reason, "too many"));
+    assert_int_equal(view.rejects[1].count, 1);
+}
+
+static void test_effects(void **state) {
+    fixture *f = *state;
+    add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
+    add_measured(f, "", "chunk=64,threads=64,inverse=row", 139, 140, 141);
+    add_measured(f, "", "chunk=64,threads=128,inverse=row", 149, 150, 151);
+    kkt_view view = make_view(f);
+    bool seen = false;
+    for (size_t i = 0; i < view.effect_count; i++) {
+        const kkt_effect *effect = &view.effects[i];
+        if (strcmp(effect->kernel, "kkt_solve") == 0 && effect->chunk == 64 &&
+            strcmp(effect->param, "inverse") == 0 && strcmp(effect->value, "row") == 0) {
+            assert_int_equal(lround(effect->best->time_us), 140);
+            seen = true;
+        }
+    }
+    assert_true(seen);
+    kkt_text text = render(f, &view, "markdown");
+    assert_non_null(strstr(text.data, "holds: 40.0 % faster"));
+    kkt_text_free(&text);
+}
+
+static void test_share_of_the_inverse(void **state) {
+    (void)state;
+    /* 1315 multiply-adds a token of the recursion to base 16 against 81920 of the rest. */
+    double share = kkt_ledger_share("base=16,chunk=64,inverse=recursive", "dk=128");
+    assert_true(fabs(share - 1315.0 / (1315.0 + 81920.0)) < 1e-12);
+    share = kkt_ledger_share("base=16,chunk=64,inverse=flat", "dk=128");
+    assert_true(fabs(share - (67776.0 / 64) / (67776.0 / 64 + 81920.0)) < 1e-12);
+    assert_true(isnan(kkt_ledger_share("chunk=64", "dk=128")));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_nothing_stored, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_smallest_median_wins_and_ties, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_equal_times_break_by_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stale_is_kept_and_marked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_compiled_before_predicted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failures_never_win, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rejects_are_grouped_by_wording, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_effects, setup, teardown),
+        cmocka_unit_test(test_share_of_the_inverse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
