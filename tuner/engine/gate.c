@@ -61,21 +61,24 @@ static kkt_status load_region(const kkt_host_tensors *tensors, const kkt_region 
     return KKT_OK;
 }
 
-static kkt_status score_part(const kkt_kernel *kernel, const kkt_values *problem,
-                             const kkt_host_tensors *tensors, const kkt_region *regions, int count,
-                             const double *expected, double *scratch, kkt_score *score,
-                             kkt_error *err) {
-    for (int r = 0; r < count; r++) {
-        kkt_status status = load_region(tensors, &regions[r], scratch, err);
-        if (status != KKT_OK)
-            return status;
-        if (kernel->score)
-            kernel->score(problem, &regions[r], expected, scratch, score);
-        else
-            score_elementwise(&regions[r], expected, scratch, score);
+kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *problem,
+                               const kkt_host_tensors *tensors, const kkt_region *regions,
+                               int count, const double *expected, kkt_score *score,
+                               kkt_error *err) {
+    double *actual = calloc((size_t)part_size(regions, count) + 1, sizeof *actual);
+    if (!actual)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the result");
+    kkt_status status = KKT_OK;
+    for (int r = 0; r < count && status == KKT_OK; r++) {
+        status = load_region(tensors, &regions[r], actual, err);
+        if (status == KKT_OK && kernel->score)
+            kernel->score(problem, &regions[r], expected, actual, score);
+        else if (status == KKT_OK)
+            score_elementwise(&regions[r], expected, actual, score);
         expected += region_size(&regions[r]);
     }
-    return KKT_OK;
+    free(actual);
+    return status;
 }
 
 kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
@@ -98,7 +101,7 @@ kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
         const int64_t size = part_size(regions, count);
         if (size > room) {
             free(values);
-            values = calloc((size_t)size * 2, sizeof *values);
+            values = calloc((size_t)size, sizeof *values);
             room = values ? size : 0;
         }
         if (size > room) {
@@ -109,8 +112,8 @@ kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
             continue;
         status = kernel->reference(problem, config, tensors, part, values, (size_t)size, err);
         if (status == KKT_OK)
-            status = score_part(kernel, problem, tensors, regions, count, values, values + room,
-                                score, err);
+            status =
+                kkt_gate_score_part(kernel, problem, tensors, regions, count, values, score, err);
     }
     free(values);
     return status;
@@ -122,7 +125,6 @@ typedef struct reference {
     char *key;
     kkt_host_tensors inputs;
     double *expected; /* all parts, one after the other */
-    int64_t largest_part;
 } reference;
 
 struct kkt_reference_cache {
@@ -186,10 +188,7 @@ static kkt_status reference_compute(const kkt_kernel *kernel, const kkt_values *
     int64_t total = 0;
     for (int64_t part = 0; part < parts; part++) {
         const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
-        const int64_t size = part_size(regions, count);
-        total += size;
-        if (size > entry->largest_part)
-            entry->largest_part = size;
+        total += part_size(regions, count);
     }
     entry->expected = calloc((size_t)total + 1, sizeof *entry->expected);
     if (!entry->expected)
@@ -307,9 +306,6 @@ static kkt_status score_cached(const check *c, const kkt_host_tensors *outputs, 
     kkt_host_tensors inputs = c->expected->inputs;
     const int64_t parts = c->kernel->part_count(&c->problem, c->config, &inputs);
     const double *at = c->expected->expected;
-    double *scratch = calloc((size_t)c->expected->largest_part + 1, sizeof *scratch);
-    if (!scratch)
-        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the result");
     kkt_status status = KKT_OK;
     memset(score, 0, sizeof *score);
     for (int64_t part = 0; part < parts && status == KKT_OK; part++) {
@@ -319,7 +315,6 @@ static kkt_status score_cached(const check *c, const kkt_host_tensors *outputs, 
             score_part(c->kernel, &c->problem, outputs, regions, count, at, scratch, score, err);
         at += part_size(regions, count);
     }
-    free(scratch);
     return status;
 }
 

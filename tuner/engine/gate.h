@@ -35,6 +35,11 @@ kkt_status kkt_gate_check(const kkt_kernel *kernel, const kkt_variant *variant,
 kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
                           const kkt_values *config, kkt_host_tensors *tensors, int64_t max_parts,
                           kkt_score *score, kkt_error *err);
+/* Adds one part to a score: `regions` of `tensors` against `expected` (dense, one region after the
+ * other), by the kernel's own rule or elementwise. */
+kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *problem,
+                               const kkt_host_tensors *tensors, const kkt_region *regions,
+                               int count, const double *expected, kkt_score *score, kkt_error *err);
 double kkt_score_rel_fro(const kkt_score *score);
 
 #endif
