@@ -2,7 +2,7 @@
 # All C sources are as clang-format writes them. Argument: clang-format.
 set -euo pipefail
 
-mapfile -d '' files < <(find base cli db include kernels model reports tests tuner \
+mapfile -d '' files < <(find base cli db include kernels lib model reports tests tuner \
     -name '*.[ch]' -print0)
 [ "${#files[@]}" -gt 20 ] # an empty list would pass unseen
 if ! "$1" --dry-run -Werror "${files[@]}"; then

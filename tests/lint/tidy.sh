@@ -6,7 +6,7 @@ set -euo pipefail
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 code=0
-"$1" -quiet -p "$2" -j "$3" "$PWD/(base|cli|db|kernels|model|reports|tests|tuner)/.*\.c\$" \
+"$1" -quiet -p "$2" -j "$3" "$PWD/(base|cli|db|kernels|lib|model|reports|tests|tuner)/.*\.c\$" \
     >"$log" 2>/dev/null || code=$?
 checked=$(grep -c '^clang-tidy' "$log" || true)
 grep -v '^clang-tidy' "$log" || true
