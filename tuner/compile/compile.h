@@ -25,6 +25,8 @@ typedef struct kkt_compile_job {
     const char *source_path; /* relative to kernels/, for messages */
     const char *nvrtc_arch;  /* "sm_90a" */
     const char *defines;     /* "NAME=value\n" lines */
+    /* The source itself, where it is not one of the embedded ones; NULL: by path. */
+    const char *source_text;
 } kkt_compile_job;
 
 /* What a cubin says about its (first) kernel. */
