@@ -312,7 +312,7 @@ static kkt_status score_cached(const check *c, const kkt_host_tensors *outputs, 
         kkt_region regions[KKT_REGIONS_MAX];
         const int count = c->kernel->part_regions(&c->problem, c->config, &inputs, part, regions);
         status =
-            score_part(c->kernel, &c->problem, outputs, regions, count, at, scratch, score, err);
+            kkt_gate_score_part(c->kernel, &c->problem, outputs, regions, count, at, score, err);
         at += part_size(regions, count);
     }
     return status;
