@@ -142,7 +142,8 @@ quietly() {
     if "$@" >"$log" 2>&1 </dev/null; then
         return
     fi
-    grep -v -e '^\[[0-9]*/[0-9]*\]' -e '^-- ' -e '^ninja: Entering' "$log" >&2 || cat "$log" >&2
+    # Without ninja's progress, and without the command line that follows "FAILED:".
+    awk '/^FAILED: / { getline; next } !/^(\[[0-9]+\/[0-9]+\]|-- |ninja: )/' "$log" >&2
     return $failed
 }
 
