@@ -7,6 +7,7 @@
 #define COMMANDS(X)                                                                                \
     X(main)                                                                                        \
     X(tune)                                                                                        \
+    X(model)                                                                                       \
     X(occupancy)                                                                                   \
     X(list)                                                                                        \
     X(export)                                                                                      \

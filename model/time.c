@@ -89,7 +89,7 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
                           const kkt_prediction *prediction) {
     double clock_mhz = device->clock_ghz.value * 1e3; /* cycles a microsecond */
     double sms = device->sm_count.value;
-    double busy = fp->blocks < sms ? (double)fp->blocks : sms;
+    double busy = fmin((double)fp->blocks, sms);
     double cycles_sm = clock_mhz * (busy > 0 ? busy : 1);
     double tensor_rate = kkt_device_tensor_rate(device, arch).value;
     double in_l2 = fmin(fp->hbm_write_bytes, DIRTY_SHARE * device->l2_bytes.value);

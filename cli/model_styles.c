@@ -1,0 +1,167 @@
+/* Rows of the kernels' footprints: the best predicted configuration of each kernel, style, chunk
+ * and asked value. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/model_query.h"
+#include "tuner/engine/space.h"
+
+static bool lists(const kkt_param *param, int64_t value) {
+    if (param->count == 0)
+        return value >= param->low && value <= param->high;
+    for (size_t i = 0; i < param->count; ++i)
+        if (param->values[i] == value)
+            return true;
+    return false;
+}
+
+/* Where nothing can be launched: the applicable configuration that asks for least shared memory
+ * shows what stops it. False where none is even applicable. */
+static bool find_unlaunchable(kkt_space *space, const kkt_model_query *query,
+                              const kkt_values *problem, kkt_style_row *row) {
+    char reason[160];
+    bool found = false;
+    for (int64_t at = 0; at < kkt_space_raw_size(space); ++at) {
+        kkt_values config;
+        kkt_footprint footprint;
+        kkt_prediction prediction;
+        kkt_space_decode(space, at, &config);
+        if (row->variant->applicable &&
+            !row->variant->applicable(problem, &config, query->arch, reason, sizeof reason))
+            continue;
+        row->variant->footprint(problem, &config, query->arch, &footprint);
+        kkt_predict(&footprint, query->arch, query->device, NULL, &prediction);
+        if (found && prediction.smem_bytes >= row->prediction.smem_bytes)
+            continue;
+        found = true;
+        row->config = config;
+        row->footprint = footprint;
+        row->prediction = prediction;
+    }
+    return found;
+}
+
+static bool find_best(const kkt_model_query *query, const kkt_values *problem, const char *fixed,
+                      kkt_style_row *row) {
+    kkt_space *space;
+    kkt_point point;
+    bool found = false;
+    if (kkt_space_open(row->kernel, row->variant, problem, query->arch, query->device, fixed,
+                       &space, NULL))
+        return false;
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        if (found && point.prediction.predicted_us >= row->prediction.predicted_us)
+            continue;
+        found = true;
+        row->config = point.config;
+        row->prediction = point.prediction;
+    }
+    if (found)
+        row->variant->footprint(problem, &row->config, query->arch, &row->footprint);
+    else
+        found = find_unlaunchable(space, query, problem, row);
+    kkt_space_close(space);
+    return found;
+}
+
+static int64_t config_value(const kkt_style_row *row, const char *name, int64_t otherwise) {
+    int at = kkt_params_find(&row->variant->params, name);
+    return at >= 0 ? row->config.v[at] : otherwise;
+}
+
+/* One row; 0 for threads or block_dv leaves it to the best prediction. */
+static void visit_row(const kkt_model_query *query, size_t kernel, const kkt_variant *variant,
+                      int64_t chunk, int64_t threads, int64_t block_dv,
+                      void (*visit)(void *context, const kkt_style_row *row), void *context) {
+    size_t count;
+    kkt_style_row row = {.kernel = kkt_kernels(&count)[kernel], .variant = variant, .chunk = chunk};
+    const struct {
+        const char *name;
+        int64_t value;
+    } asked[] = {{row.kernel->chunk_param, chunk}, {"threads", threads}, {"block_dv", block_dv}};
+    kkt_text fixed = {0};
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; ++i) {
+        int at = asked[i].value ? kkt_params_find(&variant->params, asked[i].name) : -1;
+        if (at < 0)
+            continue;
+        if (!lists(&variant->params.params[at], asked[i].value)) {
+            kkt_text_free(&fixed);
+            return;
+        }
+        kkt_text_printf(&fixed, "%s%s=%lld", fixed.length ? "," : "", asked[i].name,
+                        (long long)asked[i].value);
+    }
+    if (find_best(query, &query->kernel_problem[kernel], kkt_text_get(&fixed), &row)) {
+        snprintf(row.name, sizeof row.name, "%s_%s", row.kernel->name,
+                 kkt_style_get(variant->style)->name);
+        row.block_dv = config_value(&row, "block_dv", 0);
+        row.stages = (int)config_value(&row, "stages", 1);
+        visit(context, &row);
+    }
+    kkt_text_free(&fixed);
+}
+
+static void visit_variant(const kkt_model_query *query, size_t kernel, const kkt_variant *variant,
+                          bool for_layouts, void (*visit)(void *context, const kkt_style_row *row),
+                          void *context) {
+    const int64_t *chunks;
+    size_t chunk_count = kkt_model_chunks(query, 4, &chunks);
+    bool has_threads = kkt_params_find(&variant->params, "threads") >= 0;
+    bool has_dv = kkt_params_find(&variant->params, "block_dv") >= 0;
+    bool by_threads = has_threads && query->threads.given && !for_layouts;
+    bool by_dv = has_dv && (query->block_dvs.given || for_layouts);
+    for (size_t c = 0; c < chunk_count; ++c)
+        for (size_t t = 0; t < (by_threads ? query->threads.count : 1); ++t)
+            for (size_t d = 0; d < (by_dv ? query->block_dvs.count : 1); ++d)
+                visit_row(query, kernel, variant, chunks[c],
+                          by_threads ? query->threads.values[t] : 0,
+                          by_dv ? query->block_dvs.values[d] : 0, visit, context);
+}
+
+static void visit_all(const kkt_model_query *query, bool for_layouts,
+                      void (*visit)(void *context, const kkt_style_row *row), void *context) {
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count && k < KKT_MODEL_KERNELS; ++k)
+        for (size_t v = 0; query->kernel_usable[k] && v < kernels[k]->variant_count; ++v)
+            visit_variant(query, k, &kernels[k]->variants[v], for_layouts, visit, context);
+}
+
+void kkt_model_styles(const kkt_model_query *query,
+                      void (*visit)(void *context, const kkt_style_row *row), void *context) {
+    visit_all(query, false, visit, context);
+}
+
+typedef struct layout_visitor {
+    void (*visit)(void *context, const kkt_layout *layout);
+    void *context;
+} layout_visitor;
+
+static void visit_own_layout(void *context, const kkt_style_row *row) {
+    const layout_visitor *visitor = context;
+    kkt_layout layout;
+    kkt_layout_from_footprint(row->name, &row->footprint, row->block_dv, row->stages, &layout);
+    visitor->visit(visitor->context, &layout);
+}
+
+void kkt_model_layouts(const kkt_model_query *query,
+                       void (*visit)(void *context, const kkt_layout *layout), void *context) {
+    size_t count;
+    const kkt_layout_source *sources = kkt_layouts(&count);
+    const int64_t *chunks;
+    size_t chunk_count = kkt_model_chunks(query, 4, &chunks);
+    for (size_t s = 0; s < count; ++s)
+        for (const int *buffers = sources[s].buffers; *buffers; ++buffers)
+            for (size_t c = 0; c < chunk_count; ++c)
+                for (size_t d = 0; d < query->block_dvs.count; ++d) {
+                    kkt_layout_query at = {.chunk = chunks[c],
+                                           .dk = query->dk,
+                                           .block_dv = query->block_dvs.values[d],
+                                           .element_bytes = (int)kkt_dtype_bytes(query->dtype),
+                                           .buffers = *buffers};
+                    kkt_layout layout;
+                    if (kkt_layout_compute(&sources[s], &at, &layout))
+                        visit(context, &layout);
+                }
+    visit_all(query, true, visit_own_layout, &(layout_visitor){visit, context});
+}
