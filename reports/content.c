@@ -37,6 +37,51 @@ static const char *source_mark(kkt_source source) {
     return source == KKT_SOURCE_UNCONFIRMED ? "?" : "";
 }
 
+/* Which keys of a canonical text to leave out because all entries of a kernel agree on them. */
+typedef enum text_kind { TEXT_PROBLEM, TEXT_CONFIG } text_kind;
+
+static const char *text_of(const kkt_entry *entry, text_kind kind) {
+    return kind == TEXT_PROBLEM ? entry->problem : entry->config;
+}
+
+static bool shared_pair(const kkt_view *view, const char *kernel, text_kind kind,
+                        const kkt_pair *pair) {
+    for (size_t i = 0; i < view->entry_count; i++)
+        if (strcmp(view->entries[i].kernel, kernel) == 0 &&
+            !kkt_pair_is(text_of(&view->entries[i], kind), pair->key, pair->text))
+            return false;
+    return true;
+}
+
+/* "k=v, k=v": the pairs that differ among a kernel's entries (`shared` false), or that do not. */
+static const char *short_text(const kkt_view *view, const char *kernel, text_kind kind,
+                              const char *text, bool shared, kkt_arena *arena) {
+    kkt_text out = {0};
+    kkt_pair pair;
+    while (kkt_pair_next(&text, &pair))
+        if (shared_pair(view, kernel, kind, &pair) == shared)
+            kkt_text_printf(&out, "%s%s=%s", out.length > 0 ? ", " : "", pair.key, pair.text);
+    const char *copy = kkt_arena_strdup(arena, out.length > 0 ? kkt_text_get(&out) : "(none)");
+    kkt_text_free(&out);
+    return copy;
+}
+
+static const char *short_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena) {
+    return short_text(view, entry->kernel, TEXT_PROBLEM, entry->problem, false, arena);
+}
+
+static const char *short_config(const kkt_view *view, const char *kernel, const char *config,
+                                kkt_arena *arena) {
+    return short_text(view, kernel, TEXT_CONFIG, config, false, arena);
+}
+
+static void add_shared(const kkt_view *view, const kkt_entry *first, kkt_document *document) {
+    kkt_document_paragraph(
+        document, "Common to all problems below: %s. Common to all configurations below: %s.",
+        short_text(view, first->kernel, TEXT_PROBLEM, first->problem, true, document->arena),
+        short_text(view, first->kernel, TEXT_CONFIG, first->config, true, document->arena));
+}
+
 static void add_summary(const kkt_view *view, kkt_document *document) {
     const kkt_device *device = view->device;
     kkt_document_paragraph(
@@ -138,8 +183,9 @@ static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document
     if (end - at < 2) /* a curve needs two points */
         return;
     kkt_chart *chart = kkt_document_chart(document);
-    chart->title =
-        kkt_arena_printf(document->arena, "Time by chunk size: %s", view->entries[at].problem);
+    chart->title = kkt_arena_printf(document->arena, "Time by chunk size: %s, %s, %s",
+                                    view->entries[at].kernel, view->entries[at].style,
+                                    short_problem(view, &view->entries[at], document->arena));
     for (size_t i = at; i < end && chart->count < KKT_POINTS_MAX; i++) {
         const kkt_entry *entry = &view->entries[i];
         int n = chart->count++;
@@ -175,16 +221,17 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
         if (strcmp(first->kernel, kernel) != 0 || (first->model_only && first->problem_rank != 0))
             continue;
         size_t end = group_end(view, i);
-        const char *caption = kkt_arena_printf(document->arena, "%s, style %s, %s", first->kernel,
-                                               first->style, first->problem);
+        const char *caption =
+            kkt_arena_printf(document->arena, "%s, style %s, %s", first->kernel, first->style,
+                             short_problem(view, first, document->arena));
         fill_chart(view, i, end, document);
         kkt_block *table = kkt_document_table(document, caption, headings);
         for (size_t j = i; j < end; j++)
             add_chunk_row(document, table, &view->entries[j]);
-        const kkt_entry *standing = kkt_view_standing(view, first->kernel, first->problem, 0);
-        if (standing != NULL && standing->reason != NULL)
-            kkt_document_paragraph(document, "At C = %lld: %s", (long long)standing->chunk,
-                                   standing->reason);
+        for (size_t j = i; j < end; j++)
+            if (view->entries[j].chunk == KKT_DEFAULT_CHUNK && view->entries[j].reason != NULL)
+                kkt_document_paragraph(document, "The model at C = %d: %s.", KKT_DEFAULT_CHUNK,
+                                       view->entries[j].reason);
     }
 }
 
@@ -201,9 +248,10 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
             continue;
         kkt_row *row = kkt_document_row(document, table);
         row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
-        kkt_document_cell(document, row, "%s", entry->problem);
+        kkt_document_cell(document, row, "%s", short_problem(view, entry, document->arena));
         cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
-        kkt_document_cell(document, row, "%s", entry->config);
+        kkt_document_cell(document, row, "%s",
+                          short_config(view, kernel, entry->config, document->arena));
         char time[32];
         if (kkt_entry_measured(entry))
             kkt_document_cell(document, row, "%s%s", kkt_content_real(entry->time_us, time),
@@ -222,11 +270,13 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
             continue;
         kkt_text ties = {0};
         for (size_t t = 0; t < entry->tie_count && t < TIES_SHOWN; t++)
-            kkt_text_printf(&ties, "%s%s", t == 0 ? "" : "; ", entry->ties[t]);
+            kkt_text_printf(&ties, "%s%s", t == 0 ? "" : "; ",
+                            short_config(view, kernel, entry->ties[t], document->arena));
         if (entry->tie_count > TIES_SHOWN)
             kkt_text_printf(&ties, "; and %zu more", entry->tie_count - TIES_SHOWN);
-        kkt_document_item(document, "Ties of %s, C = %lld: %s.", entry->problem,
-                          (long long)entry->chunk, kkt_text_get(&ties));
+        kkt_document_item(document, "Ties of %s, C = %lld: %s.",
+                          short_problem(view, entry, document->arena), (long long)entry->chunk,
+                          kkt_text_get(&ties));
         kkt_text_free(&ties);
     }
 }
@@ -296,7 +346,8 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
     kkt_document_heading(document, 2, "Where every number comes from");
     kkt_document_paragraph(
         document, "Registers and shared memory: from the compiler where the provenance is not "
-                  "'predicted', else from the model. Blocks per SM, HBM bytes, chain, share, "
+                  "'predicted', else from the model; blocks per SM follow from them. HBM bytes, "
+                  "chain, share, "
                   "lower bound, predicted time and limiter: always from the model. Measured time, "
                   "interval and error: from the run named here.");
     kkt_block *table = kkt_document_table(document, "One row an entry", headings);
@@ -306,7 +357,7 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
             continue;
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", entry->kernel);
-        kkt_document_cell(document, row, "%s", entry->problem);
+        kkt_document_cell(document, row, "%s", short_problem(view, entry, document->arena));
         cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
         kkt_document_cell(document, row, "%s", kkt_provenance_name(entry->provenance));
         kkt_document_cell(document, row, "%s", entry->gpu != NULL ? entry->gpu : "-");
@@ -325,6 +376,26 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
                       kkt_source_name(view->device->l2_bytes.source));
 }
 
+static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out) {
+    const char *kernel = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        if (view->entries[i].model_only != model_only ||
+            (kernel != NULL && strcmp(kernel, view->entries[i].kernel) == 0))
+            continue;
+        kernel = view->entries[i].kernel;
+        kkt_document_heading(out, 2, "%s", kernel);
+        add_shared(view, &view->entries[i], out);
+        if (model_only)
+            kkt_document_paragraph(out, "The model knows this kernel's styles; it has no device "
+                                        "code yet, so nothing of it is measured or exported.");
+        add_chunk_tables(view, kernel, out);
+        if (model_only)
+            continue;
+        add_winners(view, kernel, out);
+        add_effects(view, kernel, out);
+    }
+}
+
 void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out) {
     memset(out, 0, sizeof *out);
     out->arena = arena;
@@ -333,21 +404,8 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
     kkt_document_heading(out, 1, "%s", out->title);
     add_summary(view, out);
     add_reading(out);
-    const char *kernel = NULL;
-    for (size_t i = 0; i < view->entry_count; i++) {
-        if (kernel != NULL && strcmp(kernel, view->entries[i].kernel) == 0)
-            continue;
-        kernel = view->entries[i].kernel;
-        kkt_document_heading(out, 2, "%s", kernel);
-        if (view->entries[i].model_only)
-            kkt_document_paragraph(out, "The model knows this kernel's styles; it has no device "
-                                        "code yet, so nothing of it is measured or exported.");
-        add_chunk_tables(view, kernel, out);
-        if (view->entries[i].model_only)
-            continue;
-        add_winners(view, kernel, out);
-        add_effects(view, kernel, out);
-    }
+    add_kernels(view, false, out);
+    add_kernels(view, true, out);
     kkt_content_claims(view, out);
     add_rejects(view, out);
     add_provenance(view, out);

@@ -31,7 +31,7 @@ static const char *const style[] = {
     "caption { text-align: left; font-weight: 600; padding: .3rem 0; }\n",
     "th, td { padding: .32rem .6rem; border-bottom: 1px solid var(--line); text-align: left; ",
     "vertical-align: top; } th { background: var(--band); vertical-align: bottom; }\n",
-    "td { overflow-wrap: anywhere; } .n { text-align: right; white-space: nowrap; ",
+    "td { overflow-wrap: break-word; } .n { text-align: right; white-space: nowrap; ",
     "overflow-wrap: normal; } th.n { white-space: normal; }\n",
     "tr.strong td { background: var(--strong); }\n",
     "figure { margin: 1.2rem 0 .4rem; } svg { max-width: 100%; height: auto; }\n",
@@ -135,7 +135,7 @@ static void add_legend(bool measured, kkt_text *out) {
     static const char *const names[] = {"measured", "predicted", "bound"};
     static const char *const labels[] = {"measured, with interval", "predicted", "lower bound"};
     int x = LEFT;
-    for (size_t i = measured ? 0 : 1; i < 3; i++, x += 170) {
+    for (size_t i = measured ? 0 : 1; i < 3; i++, x += 200) {
         kkt_text_printf(out,
                         "<path class=\"%s\" d=\"M%d %dh28\"/><circle class=\"%s\" cx=\"%d\" "
                         "cy=\"%d\" r=\"4\"/><text x=\"%d\" y=\"%d\">%s</text>\n",

@@ -51,6 +51,7 @@ void kkt_modelled_fill(const kkt_variant *variant, const kkt_arch *arch, const k
     entry->smem_bytes = prediction.dynamic_smem_bytes;
     entry->registers = entry->registers_predicted = prediction.registers;
     entry->smem_predicted = prediction.smem_bytes;
+    entry->calibrated = prediction.calibrated;
     entry->predicted_us = prediction.predicted_us;
     entry->lower_bound_us = prediction.lower_bound_us;
     entry->hbm_bytes = prediction.hbm_bytes;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/occupancy.h"
 #include "reports/canonical.h"
 #include "reports/modelled.h"
 
@@ -159,6 +160,7 @@ static void fill_prediction(kkt_entry *entry, const kkt_prediction_record *predi
     entry->reason = kkt_arena_strdup(arena, prediction->reason);
     entry->chain_steps = prediction->chain_steps;
     entry->lower_bound_us = prediction->lower_bound_us;
+    entry->calibrated = prediction->calibrated;
     entry->predicted_us = prediction->predicted_us;
     if (entry->smem_bytes < 0)
         entry->smem_bytes = prediction->smem_bytes;
@@ -173,6 +175,20 @@ static void fill_build(kkt_entry *entry, const kkt_build_record *build, kkt_aren
     if (build->spill_store_bytes >= 0)
         entry->spill_bytes =
             build->spill_store_bytes + (build->spill_load_bytes > 0 ? build->spill_load_bytes : 0);
+}
+
+/* Blocks per SM of the compiled figures: what the model predicted is then no longer needed. */
+static void fill_occupancy(kkt_entry *entry, const kkt_build_record *build, const kkt_arch *arch) {
+    kkt_occupancy_request request = {
+        .threads = entry->threads,
+        .registers = build->registers,
+        .dynamic_smem = build->dynamic_smem_bytes,
+        .static_smem = build->static_smem_bytes,
+        .barriers = build->barriers > 0 ? build->barriers : 0,
+    };
+    kkt_occupancy occupancy;
+    if (kkt_occupancy_checked(arch, &request, &occupancy, NULL) == KKT_OK)
+        entry->blocks_per_sm = occupancy.blocks_per_sm;
 }
 
 static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *arena) {
@@ -221,8 +237,10 @@ static void add_result(builder *b, const kkt_result *result) {
         entry->threads = (int)kkt_pair_integer(entry->config, "threads", KKT_UNKNOWN_INT);
     if (result->has_prediction)
         fill_prediction(entry, &result->prediction, arena);
-    if (result->has_build)
+    if (result->has_build) {
         fill_build(entry, &result->build, arena);
+        fill_occupancy(entry, &result->build, b->arch);
+    }
     if (result->has_run)
         fill_run(entry, &result->run, arena);
 }

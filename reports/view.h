@@ -31,6 +31,7 @@ typedef struct kkt_entry {
     int64_t spill_bytes;
     double time_us, low_us, high_us; /* NaN without measurement */
     int64_t samples;
+    bool calibrated; /* the prediction's constants were measured on the device */
     double predicted_us, lower_bound_us, hbm_bytes, hbm_bytes_per_token;
     double chain_steps;
     int blocks_per_sm;

@@ -271,8 +271,9 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     kkt_text_add(out, "#ifndef KKTTUNE_");
     add_upper(out, view->arch->name);
     kkt_text_add(out, "_H\n");
-    add_define(out, view, NULL, "H");
-    kkt_text_add(out, "\n\n");
+    kkt_text_add(out, "#define KKTTUNE_");
+    add_upper(out, view->arch->name);
+    kkt_text_add(out, "_H\n\n");
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         kkt_text_add(out, common[i]);
     kkt_text_add(out, "\n");

@@ -56,6 +56,7 @@ void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *parent, const c
     if (kkt_entry_measured(entry) && entry->noisy)
         kkt_json_add_bool(object, "noisy", true);
     add_known_real(object, "predicted_us", entry->predicted_us);
+    kkt_json_add_bool(object, "predicted_calibrated", entry->calibrated);
     add_known_real(object, "lower_bound_us", entry->lower_bound_us);
     if (entry->limiter != NULL)
         kkt_json_add_string(object, "limiter", entry->limiter);
