@@ -290,6 +290,7 @@ static kkt_status open_handle(kkt_db *db, kkt_db_mode mode, kkt_error *err) {
     if (status != KKT_OK || mode == KKT_DB_WRITE)
         return status;
     code = sqlite3_exec(db->handle, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    code &= 0xff; /* without what the extended code adds */
     return code == SQLITE_CANTOPEN || code == SQLITE_READONLY ? reopen_immutable(db, err) : KKT_OK;
 }
 

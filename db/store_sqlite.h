@@ -53,6 +53,8 @@ kkt_status kkt_db_scope_end(kkt_db *db, bool own, kkt_status status, kkt_error *
 
 /* Registers the SQL function that computes staleness; once a handle. */
 kkt_status kkt_db_add_functions(kkt_db *db, kkt_error *err);
+/* Registers canonical(text), outcome(name) and samples(json, count): 1 where sound, else 0. */
+kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err);
 /* Makes the tables of a new database, or brings an older one up to date, in one transaction. */
 kkt_status kkt_db_migrate(kkt_db *db, kkt_error *err);
 /* Name of a network file system by its statfs magic number; NULL for a local one. */

@@ -1,0 +1,169 @@
+#include <string.h>
+
+#include "base/text.h"
+#include "db/maintain.h"
+#include "db/rows.h"
+#include "db/store_sqlite.h"
+
+#define FINDINGS_MAX 100
+
+typedef struct checker {
+    kkt_db *db;
+    void (*report)(void *context, const char *finding);
+    void *context;
+    int64_t findings;
+} checker;
+
+static void find(checker *c, const char *finding) {
+    if (c->findings++ < FINDINGS_MAX && c->report)
+        c->report(c->context, finding);
+}
+
+/* Reports every row of a query: its one text column is the finding. A query that fails because
+ * the file is damaged is a finding as well. */
+static void find_rows(checker *c, const char *sql) {
+    sqlite3_stmt *s = NULL;
+    int code = sqlite3_prepare_v2(c->db->handle, sql, -1, &s, NULL);
+    while (code == SQLITE_OK || code == SQLITE_ROW) {
+        code = sqlite3_step(s);
+        if (code != SQLITE_ROW)
+            break;
+        const char *finding = kkt_column_text(s, 0);
+        if (!finding || strcmp(finding, "ok") != 0)
+            find(c, finding ? finding : "a finding without a text");
+    }
+    if (code != SQLITE_DONE) {
+        kkt_text text = {0};
+        kkt_text_printf(&text, "unreadable: %s", sqlite3_errmsg(c->db->handle));
+        find(c, text.data);
+        kkt_text_free(&text);
+    }
+    sqlite3_finalize(s);
+}
+
+/* SQL functions of the checks: canonical(text), outcome(name), samples(json, count): 1 if sound. */
+static void canonical_function(sqlite3_context *context, int count, sqlite3_value **values) {
+    const char *text = count == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    sqlite3_result_int(context, text && kkt_canonical_valid(text));
+}
+
+static void outcome_function(sqlite3_context *context, int count, sqlite3_value **values) {
+    kkt_outcome outcome;
+    const char *text = count == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    sqlite3_result_int(context, kkt_outcome_parse(text, &outcome));
+}
+
+static void samples_function(sqlite3_context *context, int argc, sqlite3_value **values) {
+    const char *json = argc == 2 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    int64_t count = argc == 2 ? sqlite3_value_int64(values[1]) : -1;
+    float *out = NULL;
+    if (json && count >= 0 && count <= sqlite3_value_bytes(values[0]))
+        out = sqlite3_malloc64(((sqlite3_uint64)count + 1) * sizeof *out);
+    sqlite3_result_int(context, out && kkt_samples_parse(json, (size_t)count, out));
+    sqlite3_free(out);
+}
+
+kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err) {
+    int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY | SQLITE_DETERMINISTIC;
+    int code = sqlite3_create_function(db->handle, "canonical", 1, flags, NULL, canonical_function,
+                                       NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function(db->handle, "outcome", 1, flags, NULL, outcome_function,
+                                       NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function(db->handle, "samples", 2, flags, NULL, samples_function,
+                                       NULL, NULL);
+    return code == SQLITE_OK ? KKT_OK : kkt_db_fail(db, code, err);
+}
+
+static const char *const semantic_checks[] = {
+    "SELECT 'problem ' || id || ' is not canonical: ' || text FROM problems"
+    " WHERE NOT canonical(text)",
+    "SELECT 'configuration ' || id || ' is not canonical: ' || text FROM configurations"
+    " WHERE NOT canonical(text)",
+    "SELECT 'candidate ' || id || ' has unknown outcome ' || verdict FROM candidates"
+    " WHERE verdict IS NOT NULL AND NOT outcome(verdict)",
+    "SELECT 'candidate ' || c.id || ' joins a problem of ' || p.kernel || ' and a configuration of "
+    "'"
+    " || g.kernel FROM candidates c JOIN problems p ON p.id = c.problem_id"
+    " JOIN configurations g ON g.id = c.configuration_id WHERE p.kernel <> g.kernel",
+    "SELECT 'build ' || id || ' has unknown outcome ' || outcome FROM builds"
+    " WHERE NOT outcome(outcome)",
+    "SELECT 'run ' || id || ' has unknown outcome ' || outcome FROM runs WHERE NOT "
+    "outcome(outcome)",
+    "SELECT 'run ' || id || ' has a median outside its interval' FROM runs"
+    " WHERE time_us < time_low_us OR time_us > time_high_us",
+    "SELECT 'samples of run ' || s.run_id || ' are not ' || r.sample_count || ' numbers'"
+    " FROM samples s JOIN runs r ON r.id = s.run_id WHERE NOT samples(s.times_us, r.sample_count)",
+};
+
+static const char objects_check[] =
+    "SELECT 'there is a ' || type || ' ' || name || ' that is none of kkttune''s' FROM"
+    " sqlite_schema WHERE name NOT LIKE 'sqlite_%' AND (type = 'trigger' OR name NOT IN ('meta',"
+    " 'problems', 'configurations', 'candidates', 'candidates_by_configuration', 'predictions',"
+    " 'builds', 'runs', 'runs_by_build', 'samples', 'best_runs', 'results'))";
+
+kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *finding),
+                        void *context, int64_t *findings, kkt_error *err) {
+    checker c = {.db = db, .report = report, .context = context};
+    kkt_status status = kkt_db_add_checks(db, err);
+    if (status != KKT_OK)
+        return status;
+    find_rows(&c, "SELECT integrity_check FROM pragma_integrity_check(100)");
+    find_rows(&c, "SELECT 'row ' || coalesce(rowid, '?') || ' of ' || \"table\" || ' refers to no "
+                  "row of ' || parent FROM pragma_foreign_key_check");
+    find_rows(&c, objects_check);
+    for (size_t i = 0; i < sizeof semantic_checks / sizeof semantic_checks[0]; i++)
+        find_rows(&c, semantic_checks[i]);
+    *findings = c.findings;
+    return KKT_OK;
+}
+
+/* ---- summary ---- */
+
+/* Counts rows by the name in the first column, into the place the parser gives. */
+static kkt_status count_names(kkt_db *db, const char *sql,
+                              int64_t *(*place)(kkt_db_summary *out, const char *name),
+                              kkt_db_summary *out, kkt_error *err) {
+    sqlite3_stmt *s = NULL;
+    kkt_status status = kkt_db_prepare(db, sql, &s, err);
+    if (status != KKT_OK)
+        return status;
+    int code;
+    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+        int64_t *count = place(out, kkt_column_text(s, 0));
+        if (count)
+            *count += sqlite3_column_int64(s, 1);
+    }
+    if (code != SQLITE_DONE)
+        status = kkt_db_fail(db, sqlite3_extended_errcode(db->handle), err);
+    sqlite3_finalize(s);
+    return status;
+}
+
+static int64_t *tier_place(kkt_db_summary *out, const char *name) {
+    kkt_provenance tier;
+    return kkt_provenance_parse(name, &tier) ? &out->tiers[tier] : NULL;
+}
+
+static int64_t *outcome_place(kkt_db_summary *out, const char *name) {
+    kkt_outcome outcome;
+    return kkt_outcome_parse(name, &outcome) ? &out->outcomes[outcome] : NULL;
+}
+
+kkt_status kkt_db_summarize(kkt_db *db, kkt_db_summary *out, kkt_error *err) {
+    *out = (kkt_db_summary){0};
+    kkt_status status = count_names(
+        db,
+        "SELECT coalesce(r.provenance, CASE WHEN EXISTS (SELECT 1 FROM builds b"
+        " WHERE b.candidate_id = f.candidate_id) THEN 'compiled' ELSE 'predicted' END), count(*)"
+        " FROM best_runs f LEFT JOIN runs r ON r.id = f.run_id GROUP BY 1",
+        tier_place, out, err);
+    if (status == KKT_OK)
+        status = count_names(db, "SELECT outcome, count(*) FROM results GROUP BY 1", outcome_place,
+                             out, err);
+    if (status == KKT_OK)
+        status = kkt_db_query_int(db, "SELECT count(*) FROM results WHERE stale_reason IS NOT NULL",
+                                  &out->stale, err);
+    return status;
+}
