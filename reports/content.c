@@ -281,6 +281,18 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
     }
 }
 
+/* Whether another value of the same parameter was measured, too. */
+static bool has_choice(const kkt_view *view, const kkt_effect *effect) {
+    for (size_t i = 0; i < view->effect_count; i++) {
+        const kkt_effect *other = &view->effects[i];
+        if (other->chunk == effect->chunk && strcmp(other->kernel, effect->kernel) == 0 &&
+            strcmp(other->style, effect->style) == 0 && strcmp(other->param, effect->param) == 0 &&
+            strcmp(other->value, effect->value) != 0 && kkt_entry_measured(other->best))
+            return true;
+    }
+    return false;
+}
+
 static void add_effects(const kkt_view *view, const char *kernel, kkt_document *document) {
     static const char *const headings[] = {
         "#C", "Parameter", "Value", "#Best, us", "#Above the best", "Provenance", NULL};
@@ -288,14 +300,14 @@ static void add_effects(const kkt_view *view, const char *kernel, kkt_document *
     for (size_t i = 0; i < view->effect_count; i++) {
         const kkt_effect *effect = &view->effects[i];
         if (strcmp(effect->kernel, kernel) != 0 || effect->chunk != KKT_DEFAULT_CHUNK ||
-            !kkt_entry_measured(effect->best))
+            !kkt_entry_measured(effect->best) || !has_choice(view, effect))
             continue;
         if (table == NULL) {
             kkt_document_heading(document, 3, "%s: what each parameter is worth", kernel);
             const char *caption = kkt_arena_printf(
                 document->arena,
                 "The best measured time with each value, the other parameters free; %s",
-                effect->problem);
+                short_text(view, kernel, TEXT_PROBLEM, effect->problem, false, document->arena));
             table = kkt_document_table(document, caption, headings);
         }
         const kkt_entry *best = kkt_view_standing(view, kernel, effect->problem, effect->chunk);

@@ -22,7 +22,7 @@ static const char *const style[] = {
     "@media print { :root { --page: #fff; --text: #000; } body { max-width: none; } ",
     "figure, table { break-inside: avoid; } .wide { overflow: visible; } }\n",
     "body { font: 15px/1.55 system-ui, sans-serif; color: var(--text); background: var(--page); ",
-    "max-width: 76rem; margin: 2rem auto; padding: 0 1.2rem; }\n",
+    "max-width: 84rem; margin: 2rem auto; padding: 0 1.2rem; }\n",
     "h1 { font-size: 1.7rem; } h2 { margin-top: 2.6rem; padding-bottom: .3rem; ",
     "border-bottom: 2px solid var(--line); } h3 { margin-top: 1.8rem; }\n",
     "p, li { max-width: 60rem; overflow-wrap: anywhere; }\n",

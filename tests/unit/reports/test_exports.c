@@ -1,0 +1,330 @@
+/* The files: valid against their schema, the same bytes again, nothing from outside unescaped. */
+#include "fixture.h"
+
+#include <math.h>
+
+#include "db/recording.h"
+#include "reports/lookup.h"
+#include "schema.h"
+
+static const char *const type_names[] = {"json", "header", "dispatch", "html", "markdown"};
+#define TYPES (sizeof type_names / sizeof type_names[0])
+
+static void add_some(fixture *f) {
+    kkt_identity failed = identity(f, "", "chunk=64,threads=32,inverse=row");
+    add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
+    add_measured(f, "", "chunk=64,threads=256,inverse=recursive", 100.5, 102, 104);
+    add_measured(f, "", "chunk=32,threads=128,inverse=recursive", 70, 71, 72);
+    add_measured(f, "tokens=8192", "chunk=64,threads=64,inverse=flat", 30, 31, 32);
+    add_run(f, &failed, f->hash, KKT_MEASURED, KKT_OUTCOME_RACY, "two runs differ", 1, 1, 1);
+}
+
+static kkt_json *parse(const kkt_text *text) {
+    kkt_json *root = NULL;
+    kkt_error error;
+    if (kkt_json_parse(text->data, text->length, "export", &root, &error) != KKT_OK)
+        fail_msg("%s", error.message);
+    return root;
+}
+
+static kkt_json *read_schema(const char *name) {
+    char path[512];
+    kkt_text text = {0};
+    kkt_error error;
+    snprintf(path, sizeof path, "%s/../docs/schemas/%s", KKT_TEST_DATA, name);
+    if (kkt_file_read(path, 1 << 20, &text.data, &text.length, &error) != KKT_OK)
+        fail_msg("%s", error.message);
+    kkt_json *root = parse(&text);
+    free(text.data);
+    return root;
+}
+
+static void validate(const kkt_text *json, const char *expected) {
+    kkt_json *schema = read_schema("kkttune.config-1.schema.json"), *root = parse(json);
+    schema_check check = {.root = schema};
+    schema_validate(&check, schema, root, "root");
+    if (strstr(check.message, expected) == NULL ||
+        (expected[0] == '\0') != (check.message[0] == '\0'))
+        fail_msg("expected '%s', got '%s'", expected, check.message);
+    kkt_json_close(root);
+    kkt_json_close(schema);
+}
+
+static void test_json_fits_schema(void **state) {
+    fixture *f = *state;
+    kkt_view view = make_view(f);
+    kkt_text text = render(f, &view, "json");
+    validate(&text, "");
+    kkt_text_free(&text);
+    add_some(f);
+    view = make_view(f);
+    text = render(f, &view, "json");
+    validate(&text, "");
+
+    /* The validator itself must be able to say no. */
+    char *at = strstr(text.data, "\"measured\"");
+    assert_non_null(at);
+    memcpy(at, "\"guessed!\"", 10);
+    validate(&text, "enumerated");
+    kkt_text_free(&text);
+}
+
+static void test_json_members(void **state) {
+    fixture *f = *state;
+    add_some(f);
+    kkt_view view = make_view(f);
+    kkt_text text = render(f, &view, "json");
+    kkt_json *root = parse(&text);
+    const kkt_json *measured = NULL;
+    for (const kkt_json *entry = kkt_json_first(kkt_json_get(root, "entries")); entry != NULL;
+         entry = kkt_json_next(entry)) {
+        int64_t chunk = 0;
+        bool timed = strcmp(kkt_json_string(entry, "provenance"), "measured") == 0;
+        assert_int_equal(kkt_json_get(entry, "time_us") != NULL, timed);
+        assert_string_equal(kkt_json_string(entry, "kernel"), "kkt_solve");
+        assert_true(kkt_json_int(kkt_json_get(entry, "config"), "chunk", &chunk));
+        if (timed && chunk == 64 && measured == NULL)
+            measured = entry;
+    }
+    double median = 0, error = 0;
+    assert_non_null(measured);
+    assert_true(kkt_json_real(kkt_json_get(measured, "time_us"), "median", &median));
+    assert_true(kkt_json_real(kkt_json_get(measured, "error"), "rel_fro", &error));
+    assert_true(fabs(median - 100) < 1e-12 && fabs(error - 1.7e-3) < 1e-15);
+    assert_int_equal(kkt_json_count(kkt_json_get(measured, "ties")), 1);
+    assert_string_equal(kkt_json_string(kkt_json_get(measured, "problem"), "dtype"), "bf16");
+    assert_string_equal(kkt_json_string(measured, "kernel_hash"), f->hash);
+
+    const kkt_json *choice = kkt_json_first(kkt_json_get(root, "chunk_choice"));
+    int64_t best = 0;
+    assert_string_equal(kkt_json_string(choice, "pipeline"), "kkt_solve");
+    assert_true(kkt_json_int(choice, "best", &best));
+    assert_int_equal(best, 64);
+    assert_int_equal(kkt_json_count(kkt_json_get(choice, "curve")), 4);
+    assert_non_null(strstr(kkt_json_string(choice, "why"), "fastest at C = 32 (71 us, measured)"));
+    kkt_json_close(root);
+    kkt_text_free(&text);
+}
+
+static void test_same_bytes_again_and_after_reimport(void **state) {
+    fixture *f = *state;
+    char recording[128];
+    int64_t rows;
+    add_some(f);
+    kkt_view view = make_view(f);
+    for (size_t i = 0; i < TYPES; i++) {
+        kkt_view again = make_view(f);
+        kkt_text first = render(f, &view, type_names[i]), second = render(f, &again, type_names[i]);
+        assert_int_equal(first.length, second.length);
+        assert_memory_equal(first.data, second.data, first.length);
+        kkt_text_free(&first);
+        kkt_text_free(&second);
+    }
+
+    /* Two databases filled from the same recording give the same bytes, too. */
+    snprintf(recording, sizeof recording, "%s/r.jsonl", f->folder);
+    assert_int_equal(kkt_recording_export(f->db, NULL, recording, &rows, &f->error), KKT_OK);
+    kkt_text files[2];
+    kkt_db *own = f->db;
+    for (int i = 0; i < 2; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/again%d.db", f->folder, i);
+        assert_int_equal(kkt_db_open(path, KKT_DB_WRITE, &f->db, &f->error), KKT_OK);
+        for (int times = 0; times <= i; times++)
+            assert_int_equal(kkt_recording_import(f->db, recording, &rows, &f->error), KKT_OK);
+        view = make_view(f);
+        assert_true(view.replayed >= 4 && view.measured == 0);
+        files[i] = render(f, &view, "json");
+        kkt_db_close(f->db);
+    }
+    f->db = own;
+    assert_string_equal(files[0].data, files[1].data);
+    kkt_text_free(&files[0]);
+    kkt_text_free(&files[1]);
+}
+
+static void test_hostile_names_are_escaped(void **state) {
+    fixture *f = *state;
+    static const char evil[] = "<script>alert(1)</script>*/ \" # | `x`";
+    kkt_identity id = identity(f, "", "chunk=64");
+    id.kernel = evil;
+    add_run(f, &id, f->hash, KKT_MEASURED, KKT_OUTCOME_OK, NULL, 1, 2, 3);
+    id.config = "chunk=32,<b>=1";
+    add_run(f, &id, f->hash, KKT_MEASURED, KKT_OUTCOME_CRASHED, "<img src=x onerror=y>\n# x", 1, 1,
+            1);
+    kkt_view view = make_view(f);
+    kkt_text text = render(f, &view, "html");
+    assert_null(strstr(text.data, "<script"));
+    assert_null(strstr(text.data, "<img"));
+    assert_null(strstr(text.data, "<b>"));
+    assert_non_null(strstr(text.data, "&lt;script&gt;"));
+    kkt_text_free(&text);
+    text = render(f, &view, "markdown");
+    assert_null(strstr(text.data, "<script"));
+    assert_null(strstr(text.data, "<img"));
+    assert_null(strstr(text.data, "\n# x"));
+    kkt_text_free(&text);
+    /* A kernel that this program does not have is no identifier of the header. */
+    text = render(f, &view, "header");
+    assert_null(strstr(text.data, "alert"));
+    kkt_text_free(&text);
+    text = render(f, &view, "json");
+    validate(&text, "");
+    kkt_text_free(&text);
+}
+
+static void test_html_is_self_contained(void **state) {
+    fixture *f = *state;
+    add_some(f);
+    kkt_view view = make_view(f);
+    kkt_text text = render(f, &view, "html");
+    static const char *const forbidden[] = {
+        "http:", "https:", "src=", "href=", "@import", "url(", "<script"};
+    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
+        if (strstr(text.data, forbidden[i]) != NULL)
+            fail_msg("the page holds '%s'", forbidden[i]);
+    assert_non_null(strstr(text.data, "<svg"));
+    kkt_text_free(&text);
+}
+
+/* Everything the page says in a table cell is in the Markdown, too. */
+static void test_html_and_markdown_agree(void **state) {
+    fixture *f = *state;
+    add_some(f);
+    kkt_view view = make_view(f);
+    kkt_text html = render(f, &view, "html"), markdown = render(f, &view, "markdown");
+    size_t html_rows = 0, markdown_rows = 0;
+    for (const char *at = html.data; (at = strstr(at, "<tr")) != NULL; at++)
+        html_rows++;
+    for (const char *at = markdown.data; (at = strstr(at, "\n|")) != NULL; at++)
+        markdown_rows += at[2] != '-';
+    assert_int_equal(html_rows, markdown_rows);
+    assert_non_null(strstr(markdown.data, "two runs differ"));
+    kkt_text_free(&html);
+    kkt_text_free(&markdown);
+}
+
+static void test_written_files(void **state) {
+    fixture *f = *state;
+    static const char *const names[] = {"kkttune_sm90_h200.json", "kkttune_sm90_h200.h",
+                                        "kkttune_dispatch.h", "report_sm90_h200.html",
+                                        "report_sm90_h200.md"};
+    char folder[128], path[256];
+    kkt_view view = make_view(f);
+    snprintf(folder, sizeof folder, "%s/out/deep", f->folder);
+    assert_int_equal(kkt_report_write(&view, folder, "sm90_h200", NULL, NULL, NULL, &f->error),
+                     KKT_OK);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        assert_true(kkt_file_exists(path));
+    }
+    const kkt_report_type *type;
+    assert_int_equal(kkt_report_parse("pdf", &type, &f->error), KKT_ERR_INPUT);
+    assert_non_null(strstr(f->error.message, "markdown"));
+}
+
+static kkt_lookup find(fixture *f, const kkt_view *view, const char *problem, int64_t chunk) {
+    kkt_values values;
+    kkt_lookup found;
+    kkt_params_defaults(&f->kernel->problem, &values);
+    if (kkt_params_parse(&f->kernel->problem, problem, &values, NULL, &f->error) != KKT_OK ||
+        kkt_lookup_find(view, view == NULL ? 0 : 1, f->kernel, &values, chunk, f->arch, f->device,
+                        f->arena, &found, &f->error) != KKT_OK)
+        fail_msg("%s", f->error.message);
+    return found;
+}
+
+static void assert_lookups(fixture *f, const kkt_view *view) {
+    kkt_lookup found = find(f, view, "", 0);
+    assert_int_equal(found.tier, KKT_LOOKUP_EXACT);
+    assert_int_equal(found.entry.chunk, 64);
+    assert_int_equal(lround(found.entry.time_us), 100);
+    found = find(f, view, "", 32);
+    assert_int_equal(lround(found.entry.time_us), 71);
+    found = find(f, view, "tokens=16384,heads_v=32", 0); /* one factor of two from either */
+    assert_int_equal(found.tier, KKT_LOOKUP_NEAREST);
+    assert_true(fabs(found.distance - 2) < 1e-12);
+    found = find(f, view, "tokens=4096", 0);
+    assert_int_equal(found.tier, KKT_LOOKUP_NEAREST);
+    assert_true(fabs(found.distance - 1) < 1e-12);
+    assert_int_equal(lround(found.entry.time_us), 31);
+    found = find(f, view, "dtype=fp16", 0); /* nothing of another data type is reused */
+    assert_int_equal(found.tier, KKT_LOOKUP_MODEL);
+    found = find(f, view, "tokens=100", 128);
+    assert_int_equal(found.tier, KKT_LOOKUP_MODEL);
+    assert_int_equal(found.entry.chunk, 128);
+}
+
+static void test_lookup(void **state) {
+    fixture *f = *state;
+    add_some(f);
+    kkt_view view = make_view(f), read;
+    assert_lookups(f, &view);
+    assert_int_equal(find(f, NULL, "", 0).tier, KKT_LOOKUP_MODEL);
+
+    /* The export read back answers the same. */
+    char path[128];
+    kkt_text text = render(f, &view, "json");
+    snprintf(path, sizeof path, "%s/k.json", f->folder);
+    assert_int_equal(kkt_file_write(path, text.data, text.length, &f->error), KKT_OK);
+    kkt_text_free(&text);
+    assert_int_equal(kkt_view_read(path, f->arena, &read, &f->error), KKT_OK);
+    assert_lookups(f, &read);
+
+    kkt_values values;
+    kkt_lookup found;
+    kkt_params_defaults(&f->kernel->problem, &values);
+    assert_int_equal(kkt_lookup_find(&view, 1, f->kernel, &values, 48, f->arch, f->device, f->arena,
+                                     &found, &f->error),
+                     KKT_ERR_INPUT);
+    assert_non_null(strstr(f->error.message, "48"));
+}
+
+static void test_hostile_exports(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"{}", "kkttune.config/1"},
+        {"[1]", "kkttune.config/1"},
+        {"{\"schema\": \"kkttune.config/1\", \"arch\": \"sm1\"}", "sm1"},
+        {"{\"schema\": \"kkttune.config/1\", \"arch\": \"sm90\", \"device\": {\"name\": \"h200\"}}",
+         "entries"},
+        {"{\"schema\": \"kkttune.config/1\", \"arch\": \"sm90\", \"device\": {\"name\": \"h200\"}, "
+         "\"entries\": [{\"kernel\": 3}]}",
+         "kernel"},
+        {"{\"schema\": \"kkttune.config/1\", \"arch\": \"sm90\", \"device\": {\"name\": \"h200\"}, "
+         "\"entries\": [{\"kernel\": \"k\", \"style\": \"s\", \"problem\": {}, \"config\": [1]}]}",
+         "config"},
+        {"{\"schema\": \"kkttune.config/1\", \"arch\": \"sm90\", \"device\": {\"name\": \"h200\"}, "
+         "\"entries\": [{\"kernel\": \"k\", \"style\": \"s\", \"problem\": {}, \"config\": {}, "
+         "\"provenance\": \"dreamt\"}]}",
+         "provenance"},
+        {"{\"schema\"", "k.json"},
+    };
+    char path[128];
+    snprintf(path, sizeof path, "%s/k.json", f->folder);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        kkt_view view;
+        assert_int_equal(kkt_file_write(path, cases[i].text, strlen(cases[i].text), &f->error),
+                         KKT_OK);
+        assert_int_equal(kkt_view_read(path, f->arena, &view, &f->error), KKT_ERR_INPUT);
+        if (strstr(f->error.message, cases[i].says) == NULL)
+            fail_msg("'%s' is not in: %s", cases[i].says, f->error.message);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_json_fits_schema, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_json_members, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_same_bytes_again_and_after_reimport, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_names_are_escaped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_html_is_self_contained, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_html_and_markdown_agree, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_written_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lookup, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_exports, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
