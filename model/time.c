@@ -111,6 +111,16 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
     return largest(bounds, (int)(sizeof bounds / sizeof bounds[0]), &at);
 }
 
+/* Share of a later chunk's load latency that is hidden: the style's, if there is a second slot to
+ * load into while the first is being used. */
+static double overlap(const kkt_footprint *fp) {
+    int stages = 1;
+    for (int i = 0; i < fp->buffer_count; ++i)
+        if (fp->buffers[i].place == KKT_PLACE_SHARED && fp->buffers[i].stages > stages)
+            stages = fp->buffers[i].stages;
+    return stages > 1 ? kkt_style_get(fp->style)->latency_overlap : 0;
+}
+
 /* Cycles of a block from its first load to its last store. */
 static double block_cycles(const kkt_footprint *fp, const kkt_time_constants *k) {
     double chain = 0, load = 0;
@@ -121,7 +131,7 @@ static double block_cycles(const kkt_footprint *fp, const kkt_time_constants *k)
         else
             chain += step->count * (k->step_cycles[step->kind] + step->elements * k->fma_cycles);
     }
-    double visible = load * (1 - kkt_style_get(fp->style)->latency_overlap);
+    double visible = load * (1 - overlap(fp));
     double chunks = (double)fp->chunks_per_block;
     /* Nothing hides the first load; the style hides its share of the later ones. */
     return load + chunks * chain + (chunks > 1 ? (chunks - 1) * visible : 0);

@@ -90,16 +90,22 @@ int64_t kkt_gemm_smem_bytes(const kkt_gemm_tile *tile, int element_bytes) {
 }
 
 int kkt_bank_wavefronts(const int64_t word[32], int lanes) {
+    /* Lanes that hit a bank with a word of its own, chained by bank; equal words are broadcast. */
+    int8_t first[BANKS], next[WARP], distinct[BANKS] = {0};
     int most = 0;
-    for (int bank = 0; bank < BANKS; ++bank) {
-        int distinct = 0;
-        for (int lane = 0; lane < lanes; ++lane) {
-            bool first = word[lane] % BANKS == bank;
-            for (int before = 0; first && before < lane; ++before)
-                first = word[before] != word[lane]; /* equal words are broadcast */
-            distinct += first;
-        }
-        most = distinct > most ? distinct : most;
+    for (int bank = 0; bank < BANKS; ++bank)
+        first[bank] = -1;
+    for (int lane = 0; lane < lanes; ++lane) {
+        int bank = (int)(word[lane] & (BANKS - 1));
+        int other = first[bank];
+        while (other >= 0 && word[other] != word[lane])
+            other = next[other];
+        if (other >= 0)
+            continue;
+        next[lane] = first[bank];
+        first[bank] = (int8_t)lane;
+        if (++distinct[bank] > most)
+            most = distinct[bank];
     }
     return most;
 }

@@ -173,9 +173,10 @@ static bool applicable_specialized(const kkt_values *problem, const kkt_values *
     return applicable(problem, config, arch, reason, size);
 }
 
-/* Work, traffic and the chain of a chunk are the same in all styles. */
+/* Work and traffic are the same in all styles. `products` wait for one another in a chunk: K K^T,
+ * K S, T X and the state's update always; Q S and P V' too where the same warps compute o. */
 static void common(const kkt_values *problem, const kkt_values *config, kkt_style_id style,
-                   kkt_footprint *out) {
+                   int products, kkt_footprint *out) {
     const kkt_attention a = attention(problem);
     const int64_t c = config->v[CHUNK], splits = a.dv / config->v[BLOCK_DV];
     const int64_t chunks = kkt_attention_chunks(&a, c);
@@ -206,8 +207,7 @@ static void common(const kkt_values *problem, const kkt_values *config, kkt_styl
     kkt_footprint_step(out, KKT_STEP_SUBSTITUTION,
                        (double)kkt_inverse_chain_recursive(c, BASE) - 2 * levels, BASE / 2.0);
     kkt_footprint_step(out, KKT_STEP_COUPLING, 2 * levels, BASE);
-    /* K K^T, K S, T X and the state's update wait for one another. */
-    kkt_footprint_step(out, KKT_STEP_MMA, 4, 0);
+    kkt_footprint_step(out, KKT_STEP_MMA, products, (double)a.dk);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 3 + levels, 0);
 }
 
@@ -221,17 +221,21 @@ static void shared(kkt_footprint *fp, const char *name, int64_t rows, int64_t co
     kkt_footprint_buffer(fp, KKT_PLACE_SHARED, name, rows, columns, bytes)->stages = (int)stages;
 }
 
-/* Shared-memory passes of 128 bytes: what is copied in is written once, and each operand tile is
- * read once by each of the products it enters. */
-static void count_wavefronts(kkt_footprint *fp, double reads_per_byte) {
+/* What one tensor instruction of a warp or warpgroup computes. */
+#define MMA_SYNC_FLOP 4096 /* m16n8k16 */
+#define WGMMA_FLOP 131072  /* m64n64k16, operands straight from shared memory */
+
+/* Shared-memory passes of 128 bytes: every tile is written once and read by two products. What
+ * mma_sync multiplies goes through registers, an instruction a pass; wgmma needs none. */
+static void count_instructions(kkt_footprint *fp, bool wgmma) {
     double bytes = 0;
     for (int i = 0; i < fp->buffer_count; ++i)
         if (fp->buffers[i].place == KKT_PLACE_SHARED)
             bytes += (double)kkt_buffer_bytes(&fp->buffers[i]) / fp->buffers[i].stages;
-    fp->smem_wavefronts =
-        bytes / 128 * (1 + reads_per_byte) * (double)fp->blocks * (double)fp->chunks_per_block;
-    /* About one instruction a wavefront and as many around it. */
-    fp->instructions = 2 * fp->smem_wavefronts + fp->fp32_flop / 2 / 32 + fp->tensor_flop / 8192;
+    double passes = bytes / 128 * (double)fp->blocks * (double)fp->chunks_per_block;
+    fp->smem_wavefronts = 3 * passes;
+    fp->instructions = (wgmma ? 1 : 3) * passes + fp->fp32_flop / 2 / 32 +
+                       fp->tensor_flop / (wgmma ? WGMMA_FLOP : MMA_SYNC_FLOP);
 }
 
 static void footprint_fragment(const kkt_values *problem, const kkt_values *config,
@@ -239,7 +243,7 @@ static void footprint_fragment(const kkt_values *problem, const kkt_values *conf
     const int64_t c = config->v[CHUNK], dk = problem->v[DK], block_dv = config->v[BLOCK_DV];
     const int element = (int)kkt_dtype_bytes((kkt_dtype)problem->v[DTYPE]);
     (void)arch;
-    common(problem, config, KKT_STYLE_FRAGMENT, out);
+    common(problem, config, KKT_STYLE_FRAGMENT, 6, out);
     kkt_footprint_role(out, "all", out->threads);
     register_table(out, "gamma", c, c, 0);
     register_table(out, "a", c, c, 0);
@@ -252,7 +256,7 @@ static void footprint_fragment(const kkt_values *problem, const kkt_values *conf
     shared(out, "x", c, block_dv, element, 1); /* operand of T X, then of the update */
     shared(out, "t", c, c, element, 1);
     shared(out, "gates", 2, c, 4, 1);
-    count_wavefronts(out, 2);
+    count_instructions(out, false);
 }
 
 static void footprint_pipelined(const kkt_values *problem, const kkt_values *config,
@@ -261,7 +265,7 @@ static void footprint_pipelined(const kkt_values *problem, const kkt_values *con
     const int64_t stages = config->v[STAGES];
     const int element = (int)kkt_dtype_bytes((kkt_dtype)problem->v[DTYPE]);
     (void)arch;
-    common(problem, config, KKT_STYLE_PIPELINED, out);
+    common(problem, config, KKT_STYLE_PIPELINED, 6, out);
     kkt_footprint_role(out, "all", out->threads);
     register_table(out, "a", c, c, 0);
     register_table(out, "state", dk, block_dv, 0);
@@ -273,7 +277,7 @@ static void footprint_pipelined(const kkt_values *problem, const kkt_values *con
     shared(out, "t", c, c, element, 1);
     shared(out, "p", c, c, element, 1);
     shared(out, "gates", 2, c, 4, stages);
-    count_wavefronts(out, 2);
+    count_instructions(out, false);
 }
 
 static void footprint_specialized(const kkt_values *problem, const kkt_values *config,
@@ -281,18 +285,18 @@ static void footprint_specialized(const kkt_values *problem, const kkt_values *c
     const int64_t c = config->v[CHUNK], dk = problem->v[DK], block_dv = config->v[BLOCK_DV];
     const int64_t stages = config->v[STAGES];
     const int element = (int)kkt_dtype_bytes((kkt_dtype)problem->v[DTYPE]);
-    (void)arch;
-    common(problem, config, KKT_STYLE_WARP_SPECIALIZED, out);
+    const bool output_role = config->v[THREADS] == 4 * WARPGROUP;
+    common(problem, config, KKT_STYLE_WARP_SPECIALIZED, output_role ? 4 : 6, out);
     /* Named barriers: one a full and an empty slot of each stream, and one for the block. */
     out->barriers = 8;
     kkt_footprint_role(out, "state", WARPGROUP)->declared_registers = 160;
     kkt_footprint_role(out, "value", WARPGROUP)->declared_registers = 128;
-    if (out->threads == 4 * WARPGROUP)
+    if (output_role)
         kkt_footprint_role(out, "output", WARPGROUP)->declared_registers = 128;
     kkt_footprint_role(out, "producer", WARPGROUP)->declared_registers = 32;
     register_table(out, "state", dk, block_dv, 0);
     register_table(out, "x", c, block_dv, 1);
-    register_table(out, "o", c, block_dv, out->threads == 4 * WARPGROUP ? 2 : 1);
+    register_table(out, "o", c, block_dv, output_role ? 2 : 1);
     /* The tile list of the article's layout; q, k, v and the T tile a are streamed. */
     shared(out, "q", c, dk, element, stages);
     shared(out, "k", c, dk, element, stages);
@@ -304,7 +308,7 @@ static void footprint_specialized(const kkt_values *problem, const kkt_values *c
     shared(out, "a", c, c, element, stages);
     shared(out, "p", c, c, element, 1);
     shared(out, "gates_and_barriers", 1, 1024, 1, 1);
-    count_wavefronts(out, 2);
+    count_instructions(out, arch->has_wgmma != 0);
 }
 
 static const kkt_variant variants[] = {

@@ -1,0 +1,258 @@
+#include "golden.h"
+
+#include "model/predict.h"
+
+/* A solver in the manner of the fastest known kkt_solve: a 128-thread block a chunk and key head,
+ * four value heads each, K K^T on tensor cores, couplings in registers. */
+static kkt_footprint solver(int64_t tokens, int64_t heads_k, int64_t heads_v, int64_t smem) {
+    kkt_footprint fp = {.style = KKT_STYLE_MATERIALIZED,
+                        .chunk = 64,
+                        .tokens = tokens,
+                        .blocks = tokens / 64 * heads_k,
+                        .chunks_per_block = 1,
+                        .threads = 128,
+                        .cluster = 1,
+                        .barriers = 1,
+                        .launches = 1};
+    double heads = (double)heads_v, t = (double)tokens;
+    kkt_footprint_role(&fp, "all", 128);
+    kkt_footprint_buffer(&fp, KKT_PLACE_REGISTER, "acc", 64, 64, 4);
+    kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "tile", 1, smem, 1);
+    fp.hbm_read_bytes = t * (2.0 * (double)heads_k * 128 + 8 * heads);
+    fp.hbm_write_bytes = t * heads * 128;
+    fp.l2_read_bytes = fp.hbm_read_bytes;
+    fp.tensor_flop = t / 64 * (double)heads_k * 2 * 64 * 64 * 128;
+    fp.instructions = t / 64 * heads * 1132; /* counted on the card */
+    fp.smem_wavefronts = t / 64 * heads * 444;
+    kkt_footprint_step(&fp, KKT_STEP_GLOBAL_LOAD, 1, 0);
+    kkt_footprint_step(&fp, KKT_STEP_SUBSTITUTION, 7, 4);
+    kkt_footprint_step(&fp, KKT_STEP_MMA, 6, 0);
+    kkt_footprint_step(&fp, KKT_STEP_BARRIER, 4, 0);
+    return fp;
+}
+
+static kkt_prediction predict(const kkt_footprint *fp, const char *device_name) {
+    const kkt_device *device;
+    kkt_prediction out;
+    assert_int_equal(kkt_device_parse(device_name, NULL, &device, NULL), KKT_OK);
+    kkt_predict(fp, kkt_arch_find(device->arch), device, NULL, &out);
+    return out;
+}
+
+/* Measured on an H200 (L2 flushed by reading, one graph launch): the bound stays below each and is
+ * of use, the prediction is near. */
+static void test_bound_below_measured(void **state) {
+    (void)state;
+    static const struct {
+        int64_t tokens, heads_k, heads_v;
+        double measured_us;
+    } cases[] = {{32768, 16, 64, 107.0}, {8192, 16, 64, 30.6}, {32768, 32, 32, 100.2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        kkt_footprint fp = solver(cases[i].tokens, cases[i].heads_k, cases[i].heads_v, 42 * 1024);
+        kkt_prediction p = predict(&fp, "h200");
+        assert_true(p.lower_bound_us < cases[i].measured_us);
+        assert_true(p.lower_bound_us > 0.4 * cases[i].measured_us);
+        assert_true(p.predicted_us >= p.lower_bound_us);
+        golden_near(p.predicted_us, cases[i].measured_us, 0.25 * cases[i].measured_us);
+        assert_int_equal(p.limiter, KKT_LIMIT_HBM);
+        assert_false(p.calibrated);
+    }
+}
+
+/* A plain copy of 419 MB takes 101.5 us there; nothing about it but its bytes counts. */
+static void test_copy(void **state) {
+    (void)state;
+    kkt_footprint fp = {.style = KKT_STYLE_MATERIALIZED,
+                        .tokens = 1,
+                        .blocks = 100000,
+                        .chunks_per_block = 1,
+                        .threads = 256,
+                        .hbm_read_bytes = 209.7e6,
+                        .hbm_write_bytes = 209.7e6};
+    kkt_footprint_role(&fp, "all", 256);
+    kkt_prediction p = predict(&fp, "h200");
+    assert_true(p.lower_bound_us < 101.5);
+    golden_near(p.predicted_us, 101.5, 5);
+}
+
+/* Siblings that move the same bytes get different bounds: more wavefronts, longer chains on fewer
+ * resident blocks. */
+static void test_bound_depends_on_configuration(void **state) {
+    (void)state;
+    kkt_footprint fp = solver(32768, 16, 64, 42 * 1024);
+    double base = predict(&fp, "h200").lower_bound_us;
+    fp.smem_wavefronts *= 10;
+    double conflicts = predict(&fp, "h200").lower_bound_us;
+    assert_true(conflicts > base);
+    golden_near(conflicts, fp.smem_wavefronts / (132 * 1980.0), 1e-6 * conflicts);
+    kkt_footprint small = solver(32768, 16, 64, 20 * 1024), large = solver(32768, 16, 64, 220000);
+    kkt_footprint_step(&small, KKT_STEP_SUBSTITUTION, 2000, 0);
+    kkt_footprint_step(&large, KKT_STEP_SUBSTITUTION, 2000, 0);
+    assert_true(predict(&large, "h200").lower_bound_us >
+                3 * predict(&small, "h200").lower_bound_us);
+    assert_int_equal(predict(&large, "h200").limiter, KKT_LIMIT_LATENCY);
+}
+
+/* Expected registers must not tighten the bound: the compiler may need fewer. */
+static void test_bound_ignores_expected_registers(void **state) {
+    (void)state;
+    kkt_footprint fp = solver(32768, 16, 64, 1024);
+    kkt_footprint_step(&fp, KKT_STEP_SUBSTITUTION, 4000, 0);
+    double before = predict(&fp, "h200").lower_bound_us;
+    fp.roles[0].extra_registers = 150;
+    assert_true(predict(&fp, "h200").lower_bound_us == before);
+    assert_true(predict(&fp, "h200").occupancy.blocks_per_sm < 4);
+}
+
+/* Style A of the article: three C x C fp32 tables at 128 threads. */
+static void test_fragment_registers(void **state) {
+    (void)state;
+    static const struct {
+        int64_t chunk;
+        int threads;
+        double tables;
+        bool spills;
+    } cases[] = {
+        {32, 128, 24, false}, {64, 128, 96, false}, {128, 128, 384, true}, {128, 256, 192, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        kkt_footprint fp = {.style = KKT_STYLE_FRAGMENT,
+                            .tokens = 1,
+                            .blocks = 1,
+                            .chunks_per_block = 1,
+                            .threads = cases[i].threads};
+        kkt_footprint_role(&fp, "all", cases[i].threads);
+        for (int table = 0; table < 3; ++table)
+            kkt_footprint_buffer(&fp, KKT_PLACE_REGISTER, "table", cases[i].chunk, cases[i].chunk,
+                                 4);
+        kkt_prediction p = predict(&fp, "h200");
+        assert_true(p.table_registers == cases[i].tables);
+        assert_int_equal(p.spills, cases[i].spills);
+        assert_int_equal(p.infeasible, KKT_FEASIBLE);
+        assert_true(p.registers <= 255 &&
+                    (cases[i].spills ? p.registers == 255 : p.registers > p.table_registers));
+    }
+}
+
+static kkt_footprint specialized(int state_registers) {
+    kkt_footprint fp = {.style = KKT_STYLE_WARP_SPECIALIZED,
+                        .tokens = 32768,
+                        .blocks = 128,
+                        .chunks_per_block = 512,
+                        .threads = 512,
+                        .barriers = 8};
+    static const int registers[] = {0, 128, 128, 32};
+    for (int i = 0; i < 4; ++i)
+        kkt_footprint_role(&fp, "role", 128)->declared_registers =
+            i ? registers[i] : state_registers;
+    kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "ring", 63, 1024, 1);
+    return fp;
+}
+
+/* setmaxnreg: the launch allocates the whole file to 512 threads, so one block fits, whatever the
+ * roles keep; roles that keep more than that cannot run. */
+static void test_role_registers(void **state) {
+    (void)state;
+    kkt_footprint fp = specialized(160);
+    kkt_prediction p = predict(&fp, "h200");
+    assert_int_equal(p.registers, 128);
+    assert_int_equal(p.occupancy.blocks_per_sm, 1);
+    assert_int_equal(p.occupancy.limiter, KKT_LIMIT_REGISTERS);
+    assert_int_equal(p.infeasible, KKT_FEASIBLE);
+    fp = specialized(232);
+    p = predict(&fp, "h200");
+    assert_int_equal(p.infeasible, KKT_TOO_MANY_REGISTERS);
+    assert_int_equal(p.limiter, KKT_LIMIT_REGISTERS);
+    assert_true(isinf(p.predicted_us) && isinf(p.lower_bound_us));
+}
+
+static void test_infeasible_and_reasons(void **state) {
+    (void)state;
+    const kkt_arch *arch = kkt_arch_find("sm89");
+    const kkt_device *device = kkt_device_first(arch);
+    kkt_prediction p;
+    char reason[300];
+    kkt_footprint fp = solver(32768, 16, 64, 137 * 1024);
+    kkt_predict(&fp, arch, device, NULL, &p);
+    assert_int_equal(p.infeasible, KKT_TOO_MUCH_SMEM);
+    assert_int_equal(p.occupancy.blocks_per_sm, 0);
+    assert_int_equal(p.limiter, KKT_LIMIT_SHARED_MEMORY);
+    kkt_prediction_reason(&fp, arch, device, &p, reason, sizeof reason);
+    assert_string_equal(reason, "needs 140288 bytes of shared memory a block; sm89 allows 101376");
+    fp = solver(32768, 16, 64, 1024);
+    fp.threads = 1056;
+    kkt_predict(&fp, arch, device, NULL, &p);
+    assert_int_equal(p.infeasible, KKT_TOO_MANY_THREADS);
+    kkt_prediction_reason(&fp, arch, device, &p, reason, sizeof reason);
+    assert_string_equal(reason, "1056 threads a block; at most 1024 can be launched");
+    fp = specialized(232);
+    kkt_predict(&fp, kkt_arch_find("90"), device, NULL, &p);
+    kkt_prediction_reason(&fp, kkt_arch_find("90"), device, &p, reason, sizeof reason);
+    assert_non_null(strstr(reason, "declare 66560 registers a block; the launch allocates 128 x "
+                                   "512 = 65536"));
+    fp = solver(32768, 16, 64, 1024);
+    kkt_predict(&fp, arch, device, NULL, &p);
+    kkt_prediction_reason(&fp, arch, device, &p, reason, sizeof reason);
+    assert_non_null(strstr(reason, "takes the time"));
+    /* A short buffer is cut, never overrun. */
+    kkt_prediction_reason(&fp, arch, device, &p, reason, 8);
+    assert_int_equal(strlen(reason), 7);
+}
+
+/* Each resource can be what takes the time. */
+static void test_time_limiters(void **state) {
+    (void)state;
+    static const struct {
+        size_t offset;
+        kkt_limiter limiter;
+    } cases[] = {
+        {offsetof(kkt_footprint, hbm_read_bytes), KKT_LIMIT_HBM},
+        {offsetof(kkt_footprint, l2_read_bytes), KKT_LIMIT_L2},
+        {offsetof(kkt_footprint, smem_wavefronts), KKT_LIMIT_SHARED_BANDWIDTH},
+        {offsetof(kkt_footprint, tensor_flop), KKT_LIMIT_TENSOR},
+        {offsetof(kkt_footprint, tf32_flop), KKT_LIMIT_TENSOR},
+        {offsetof(kkt_footprint, fp32_flop), KKT_LIMIT_FP32},
+        {offsetof(kkt_footprint, instructions), KKT_LIMIT_ISSUE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        kkt_footprint fp = solver(32768, 16, 64, 42 * 1024);
+        *(double *)(void *)((char *)&fp + cases[i].offset) = 1e15;
+        kkt_prediction p = predict(&fp, "h200");
+        assert_int_equal(p.limiter, cases[i].limiter);
+        assert_true(p.lower_bound_us > 1000 && p.predicted_us > p.lower_bound_us);
+    }
+}
+
+static void test_buffers(void **state) {
+    (void)state;
+    kkt_footprint fp = {0};
+    kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "a", 3, 5, 2); /* 30 bytes take 32 */
+    kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "b", 16, 16, 4)->stages = 3;
+    kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "c", 16, 16, 4)->overlays = 2;
+    kkt_footprint_buffer(&fp, KKT_PLACE_HBM, "t", 1 << 20, 64, 2);
+    assert_int_equal(kkt_footprint_smem_bytes(&fp), 32 + 3072);
+}
+
+static void test_limiter_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"registers", "shared_memory", "threads", "blocks",
+                                        "barriers",  "hbm",           "l2",      "shared_bandwidth",
+                                        "tensor",    "fp32",          "issue",   "latency"};
+    for (int i = 0; i < KKT_LIMIT_COUNT; ++i)
+        assert_string_equal(kkt_limiter_name((kkt_limiter)i), names[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound_below_measured),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_bound_depends_on_configuration),
+        cmocka_unit_test(test_bound_ignores_expected_registers),
+        cmocka_unit_test(test_fragment_registers),
+        cmocka_unit_test(test_role_registers),
+        cmocka_unit_test(test_infeasible_and_reasons),
+        cmocka_unit_test(test_time_limiters),
+        cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_limiter_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
