@@ -6,8 +6,10 @@
 #include "base/version.h"
 #include "tuner/measure/cuda_link.h"
 
-#define GRACE_SECONDS 3.0 /* beyond the candidate's limit: messages, loading the cubin */
-#define LAUNCHES 1000.0   /* of one candidate, about: what a slow one may take longer */
+/* Beyond the candidate's limit, for messages and loading the cubin: a share of it, and a bit. */
+#define GRACE_SHARE 0.25
+#define GRACE_SECONDS 0.25
+#define LAUNCHES 1000.0 /* of one candidate, about: what a slow one may take longer */
 
 struct kkt_backend {
     kkt_backend_info info;
@@ -18,7 +20,7 @@ struct kkt_backend {
 static double limit_seconds(const kkt_measure_request *request) {
     double predicted_us = request->prediction != NULL ? request->prediction->predicted_us : 0.0;
     double slow = predicted_us > 0.0 && predicted_us < 1e9 ? predicted_us * 1e-6 * LAUNCHES : 0.0;
-    return request->policy->candidate_seconds + GRACE_SECONDS + slow;
+    return (1.0 + GRACE_SHARE) * request->policy->candidate_seconds + GRACE_SECONDS + slow;
 }
 
 static void start_result(const kkt_backend *backend, const kkt_measure_request *request,
