@@ -13,6 +13,7 @@
     X(export)                                                                                      \
     X(report)                                                                                      \
     X(lookup)                                                                                      \
+    X(db)                                                                                          \
     /* end */
 /* clang-format on */
 

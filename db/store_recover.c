@@ -193,9 +193,15 @@ kkt_status kkt_db_recover(const char *from, const char *to, kkt_db_changes *out,
     *out = (kkt_db_changes){0};
     if (kkt_file_exists(to))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "'%s' exists; recover into a new file", to);
-    kkt_status status = kkt_db_open(from, KKT_DB_READ, &damaged, err);
+    kkt_error cause = {0};
+    kkt_status status = kkt_db_open(from, KKT_DB_READ, &damaged, &cause);
+    if (status == KKT_ERR_INPUT && (cause.native & 0xff) == SQLITE_CORRUPT)
+        return kkt_fail(err, status, cause.native,
+                        "the part of '%s' that names its tables is damaged: nothing can be "
+                        "recovered from it",
+                        from);
     if (status != KKT_OK)
-        return status;
+        return kkt_fail(err, status, cause.native, "%s", cause.message);
     status = kkt_db_open(to, KKT_DB_WRITE, &sound, err);
     if (status == KKT_OK) {
         status = recover_whole(damaged, sound, out, err);
