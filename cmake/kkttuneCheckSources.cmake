@@ -1,6 +1,7 @@
 # Run at build time by kkttune_config_header: compares the hash of the kernel sources in ROOT with
 # the one in HEADER (its first 16 hex digits). KERNELS, comma-separated: those to compare; empty:
 # all that the header names.
+cmake_policy(VERSION 3.20)
 include("${CMAKE_CURRENT_LIST_DIR}/kkttuneSources.cmake")
 file(READ "${HEADER}" text)
 string(REPLACE "," ";" KERNELS "${KERNELS}")

@@ -1,0 +1,50 @@
+/* What a host program does with an exported header; valid C99 and C++11 alike. */
+#include "kkttune_sm90.h"
+
+#include "kkttune_dispatch.h"
+
+#include <stdio.h>
+
+/* The second inclusion must be empty. */
+#include "kkttune_sm90.h"
+
+#if KKTTUNE_SM90_KKT_SOLVE_SOURCE_HASH == 0
+#error "the source hash must be usable by the preprocessor"
+#endif
+
+static int failures;
+
+static void expect(int ok, const char *what) {
+    if (!ok) {
+        printf("wrong: %s\n", what);
+        failures++;
+    }
+}
+
+int main(void) {
+    int count = 0, exact = -1;
+    const kkttune_sm90_kkt_solve_entry *rows = kkttune_sm90_kkt_solve_table(&count);
+    const kkttune_sm90_kkt_solve_entry *row;
+    expect(count >= 20 && rows != 0, "a table of at least five problems and four chunk sizes");
+    expect(KKTTUNE_SM90_KKT_SOLVE_CHUNK == 64, "the default chunk size");
+    expect(KKTTUNE_SM90_KKT_SOLVE_THREADS == 128,
+           "the fastest configuration of the default problem");
+    expect(KKTTUNE_SM90_KKT_SOLVE_INVERSE_NAME[0] == 'r', "a name beside an enumerated value");
+
+    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 0, &exact);
+    expect(row != 0 && exact == 1 && row->chunk == 64, "the default problem is found exactly");
+    expect(row != 0 && row->time_us > 100.4 && row->time_us < 100.6, "its measured time");
+    expect(row != 0 && row->provenance == KKTTUNE_MEASURED && !row->stale, "its provenance");
+    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 32, &exact);
+    expect(row != 0 && exact == 1 && row->chunk == 32, "another chunk size of it");
+    row = kkttune_sm90_kkt_solve_find(1, 1, 9000, 16, 32, 128, 0, 1, 0, &exact);
+    expect(row != 0 && exact == 0 && row->problem_tokens == 8192 && row->problem_heads_v == 32,
+           "the nearest problem");
+    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 0, 0, 0);
+    expect(row == 0, "nothing for a gate that no row has");
+
+    expect(KKTTUNE_DISPATCH(90, KKT_SOLVE, CHUNK, 7) == 64, "dispatch to sm90");
+    expect(KKTTUNE_DISPATCH(80, KKT_SOLVE, CHUNK, 7) == 7, "no header of this architecture");
+    expect(KKTTUNE_DISPATCH(100, KKT_SOLVE, CHUNK, 7) == 7, "another major version");
+    return failures != 0;
+}
