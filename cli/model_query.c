@@ -228,24 +228,43 @@ static kkt_status read_problems(const kkt_args *args, kkt_model_query *query, kk
     return KKT_OK;
 }
 
-static kkt_status check_pairs(const kkt_model_query *query, kkt_error *err) {
-    bool any = false;
-    for (size_t b = 0; b < query->bases.count; ++b)
-        for (size_t c = 0; c < query->chunks.count; ++c) {
-            kkt_ledger row;
-            if (query->bases.values[b] > query->chunks.values[c])
-                continue;
-            kkt_status status = kkt_ledger_compute(query->chunks.values[c], query->bases.values[b],
-                                                   query->dk, query->dv, 2, &row, err);
-            /* The bases that nobody asked for need not divide an asked chunk. */
-            if (status && query->bases.given)
-                return status;
-            any = any || !status;
-        }
-    if (!any)
+/* Every chunk needs a base that it can be halved down to, unless all bases are larger; a base that
+ * was asked for must fit every chunk it is not larger than. */
+static kkt_status check_chunk(const kkt_model_query *query, int64_t chunk, size_t *rows,
+                              kkt_error *err) {
+    bool fits = false, smaller = false;
+    for (size_t b = 0; b < query->bases.count; ++b) {
+        kkt_ledger row;
+        if (query->bases.values[b] > chunk)
+            continue;
+        smaller = true;
+        kkt_status status =
+            kkt_ledger_compute(chunk, query->bases.values[b], query->dk, query->dv, 2, &row, err);
+        if (status && query->bases.given)
+            return status;
+        fits = fits || !status;
+        *rows += !status;
+    }
+    if (smaller && !fits)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "no chunk of --chunk can be halved down to a base of --base; chunk / base "
-                        "must be a power of two");
+                        "chunk %lld cannot be halved down to a base of 8, 16 or 32; give --base "
+                        "such that chunk / base is a power of two",
+                        (long long)chunk);
+    return KKT_OK;
+}
+
+static kkt_status check_pairs(const kkt_model_query *query, kkt_error *err) {
+    size_t rows = 0;
+    for (size_t c = 0; c < query->chunks.count; ++c) {
+        kkt_status status = check_chunk(query, query->chunks.values[c], &rows, err);
+        if (status)
+            return status;
+    }
+    if (rows == 0)
+        return kkt_fail(
+            err, KKT_ERR_INPUT, 0,
+            "every base is larger than every chunk; give --base a value of at most %lld",
+            (long long)query->chunks.values[0]);
     return KKT_OK;
 }
 

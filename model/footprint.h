@@ -43,7 +43,8 @@ typedef enum kkt_step_kind {
     KKT_STEP_GLOBAL_LOAD,  /* first use of a load from HBM */
     KKT_STEP_SUBSTITUTION, /* one row of forward substitution */
     KKT_STEP_COUPLING,     /* one block GEMM that the next step waits for (fp32 cores) */
-    KKT_STEP_MMA,          /* one dependent tensor-core product */
+    KKT_STEP_MMA,          /* the same on tensor cores */
+    KKT_STEP_PRODUCT,      /* one dependent tensor-core product outside the inverse */
     KKT_STEP_BARRIER,      /* one block-wide barrier */
     KKT_STEP_STORE,        /* stores drained */
     KKT_STEP_KIND_COUNT

@@ -32,7 +32,7 @@ typedef struct kkt_prediction {
     kkt_occupancy occupancy;
     kkt_infeasible infeasible;
     kkt_limiter limiter;   /* what takes the time; for an infeasible one what stops it */
-    double chain_steps;    /* dependent steps of one chunk: substitution, coupling, MMA */
+    double chain_steps;    /* dependent steps of a chunk's inverse: substitution and couplings */
     double lower_bound_us; /* never above a measured time; infinite for an infeasible one */
     double predicted_us;   /* infinite for an infeasible one */
     bool calibrated;       /* false: constants of the architecture table */

@@ -17,7 +17,8 @@
  * takes longer than an L2 hit. Barriers and stores may be hidden entirely. */
 static const double least_step_cycles[KKT_STEP_KIND_COUNT] = {
     [KKT_STEP_GLOBAL_LOAD] = 250, [KKT_STEP_SUBSTITUTION] = 4, [KKT_STEP_COUPLING] = 4,
-    [KKT_STEP_MMA] = 16,          [KKT_STEP_BARRIER] = 0,      [KKT_STEP_STORE] = 0,
+    [KKT_STEP_MMA] = 16,          [KKT_STEP_PRODUCT] = 16,     [KKT_STEP_BARRIER] = 0,
+    [KKT_STEP_STORE] = 0,
 };
 
 static double largest(const double *values, int count, int *at) {
@@ -51,6 +52,7 @@ void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_
                 [KKT_STEP_SUBSTITUTION] = 40,
                 [KKT_STEP_COUPLING] = 60,
                 [KKT_STEP_MMA] = 60,
+                [KKT_STEP_PRODUCT] = 60,
                 [KKT_STEP_BARRIER] = 30,
                 [KKT_STEP_STORE] = 300,
             },

@@ -207,7 +207,7 @@ static void common(const kkt_values *problem, const kkt_values *config, kkt_styl
     kkt_footprint_step(out, KKT_STEP_SUBSTITUTION,
                        (double)kkt_inverse_chain_recursive(c, BASE) - 2 * levels, BASE / 2.0);
     kkt_footprint_step(out, KKT_STEP_COUPLING, 2 * levels, BASE);
-    kkt_footprint_step(out, KKT_STEP_MMA, products, (double)a.dk);
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, products, (double)a.dk);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 3 + levels, 0);
 }
 
