@@ -157,7 +157,8 @@ void kkt_cache_put(kkt_cache *cache, const char *key, const kkt_compile_result *
     kkt_packer entry = {0};
     kkt_cache_entry_make(key, result, &entry);
     char *path = entry_path(cache, key);
-    cache->writable = kkt_file_write(path, entry.data, entry.size, NULL) == KKT_OK;
+    cache->writable = kkt_folder_make(cache->folder, NULL) == KKT_OK &&
+                      kkt_file_write(path, entry.data, entry.size, NULL) == KKT_OK;
     free(path);
     kkt_packer_free(&entry);
 }

@@ -265,7 +265,8 @@ static kkt_status hear(kkt_compile_pool *pool, slot *worker, kkt_error *err) {
     return status;
 }
 
-/* Kills workers whose time is up; returns the seconds until the next one's, at most `most`. */
+/* Kills workers whose time is up; returns the seconds until the next one's, at most `most`; 0 where
+ * one was killed: its result is there. */
 static double check_time(kkt_compile_pool *pool, double most) {
     double now = kkt_clock_seconds(), next = most;
     for (int i = 0; i < pool->workers; i++) {
@@ -283,6 +284,7 @@ static double check_time(kkt_compile_pool *pool, double most) {
         worker->child = NULL;
         finish_with_reason(worker->at, true, reason);
         worker->at = NULL;
+        next = 0;
     }
     return next;
 }
