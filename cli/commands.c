@@ -7,6 +7,9 @@
 #define COMMANDS(X)                                                                                \
     X(main)                                                                                        \
     X(tune)                                                                                        \
+    X(verify)                                                                                      \
+    X(run)                                                                                         \
+    X(reference)                                                                                   \
     X(model)                                                                                       \
     X(occupancy)                                                                                   \
     X(list)                                                                                        \

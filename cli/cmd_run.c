@@ -1,0 +1,206 @@
+/* `kkttune run KERNEL`: one configuration on the GPU over a user's own inputs, judged against the
+ * double-precision reference. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/data_check.h"
+#include "cli/gpu_session.h"
+#include "cli/tensors.h"
+#include "model/predict.h"
+
+enum { DEFAULT_PARTS = 512 }; /* of the result are compared: seconds at most on one core */
+
+typedef struct job {
+    const kkt_args *args;
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    const char *in, *out;
+    int64_t parts;
+    kkt_values problem, config;
+    uint64_t config_given;
+    kkt_host_tensors tensors;
+    kkt_gpu_session gpu;
+    kkt_data_check check;
+} job;
+
+static kkt_status read_options(job *j, kkt_error *err) {
+    kkt_status status = kkt_kernel_parse(kkt_args_operand(j->args, 0), &j->kernel, err);
+    if (status != KKT_OK)
+        return status;
+    j->variant = &j->kernel->variants[0];
+    if (!j->variant->source || !j->kernel->reference)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "kernel %s has no device code yet: the model alone "
+                        "knows it",
+                        j->kernel->name);
+    const char *config = kkt_args_get(j->args, "--config");
+    const char *parts = kkt_args_get(j->args, "--parts");
+    kkt_params_defaults(&j->variant->params, &j->config);
+    status = kkt_params_parse(&j->variant->params, config ? config : "", &j->config,
+                              &j->config_given, err);
+    j->in = kkt_args_get(j->args, "--in");
+    j->out = kkt_args_get(j->args, "--out");
+    j->parts = DEFAULT_PARTS;
+    if (status == KKT_OK && parts && !kkt_parse_i64(parts, 0, INT64_MAX, &j->parts))
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "--parts '%s' is not a number from 0 up", parts);
+    if (status == KKT_OK && !j->in)
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "option --in DIR is needed: the inputs' folder");
+    if (status == KKT_OK && !j->out)
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "option --out DIR is needed: the result's folder");
+    if (status == KKT_OK)
+        status = kkt_folder_make(j->out, err);
+    if (status == KKT_OK)
+        status = kkt_folder_check_writable(j->out, err);
+    return status;
+}
+
+static kkt_status read_inputs(job *j, kkt_error *err) {
+    const kkt_tensor_request request = {
+        .kernel = j->kernel,
+        .config = &j->config,
+        .folder = j->in,
+        .problem = kkt_args_get(j->args, "--problem"),
+        .dtype = kkt_args_get(j->args, "--dtype"),
+    };
+    kkt_status status = kkt_tensors_read(&request, &j->problem, &j->tensors, err);
+    if (status == KKT_OK)
+        status = j->kernel->check_inputs(&j->problem, &j->tensors, err);
+    for (int i = 0; i < j->tensors.count && status == KKT_OK; i++)
+        if (j->tensors.t[i].tensor.role == KKT_TENSOR_OUTPUT)
+            status = kkt_tensors_check_out(j->in, j->out, j->tensors.t[i].tensor.name, err);
+    return status;
+}
+
+/* Refuses what the constraints or the model say cannot run, then compiles and runs it once. */
+static kkt_status run_on_gpu(job *j, kkt_error *err) {
+    char reason[320] = "";
+    kkt_footprint footprint = {0};
+    kkt_prediction prediction;
+    kkt_policy policy;
+    if (!j->variant->applicable(&j->problem, &j->config, j->gpu.arch, reason, sizeof reason))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "this configuration does not fit the problem: %s",
+                        reason);
+    j->variant->footprint(&j->problem, &j->config, j->gpu.arch, &footprint);
+    kkt_predict(&footprint, j->gpu.arch, j->gpu.device, NULL, &prediction);
+    if (prediction.infeasible != KKT_FEASIBLE) {
+        kkt_prediction_reason(&footprint, j->gpu.arch, j->gpu.device, &prediction, reason,
+                              sizeof reason);
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "this configuration cannot launch: %s", reason);
+    }
+    kkt_compile_result built;
+    kkt_status status = kkt_gpu_session_compile(&j->gpu, j->kernel, j->variant, &j->problem,
+                                                &j->config, &built, err);
+    kkt_policy_defaults(&policy);
+    const kkt_measure_request request = {
+        .kernel = j->kernel,
+        .variant = j->variant,
+        .arch = j->gpu.arch,
+        .device = j->gpu.device,
+        .problem = &j->problem,
+        .config = &j->config,
+        .cubin = built.cubin,
+        .cubin_size = built.cubin_size,
+        .prediction = &prediction,
+        .policy = &policy,
+    };
+    if (status == KKT_OK)
+        status = j->gpu.type->run(j->gpu.backend, &request, &j->tensors, err);
+    kkt_compile_result_free(&built);
+    return status;
+}
+
+static kkt_status judge(job *j, kkt_error *err) {
+    const kkt_data_check_request check = {
+        .kernel = j->kernel,
+        .variant = j->variant,
+        .problem = &j->problem,
+        .config = &j->config,
+        .config_given = ~UINT64_C(0), /* it is what ran, named or not */
+        .inputs = &j->tensors,
+        .actual = &j->tensors,
+        .max_parts = j->parts,
+    };
+    return kkt_data_check_run(&check, &j->check, err);
+}
+
+static kkt_status write_outputs(const job *j, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    for (int i = 0; i < j->tensors.count && status == KKT_OK; i++)
+        if (j->tensors.t[i].tensor.role == KKT_TENSOR_OUTPUT && j->tensors.t[i].data)
+            status = kkt_tensor_write(j->out, &j->tensors.t[i], err);
+    return status;
+}
+
+static void report(const job *j) {
+    if (!kkt_args_has(j->args, "--json")) {
+        printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
+        kkt_data_check_print(&j->check);
+        return;
+    }
+    kkt_text problem = {0}, config = {0};
+    kkt_params_format(&j->kernel->problem, &j->problem, &problem);
+    kkt_params_format(&j->variant->params, &j->config, &config);
+    kkt_json *root = kkt_data_check_json(&j->check, j->kernel->name, kkt_text_get(&problem),
+                                         kkt_text_get(&config));
+    kkt_json_add_string(root, "gpu", j->gpu.type->info(j->gpu.backend)->gpu);
+    kkt_json_add_string(root, "arch", j->gpu.arch->name);
+    kkt_print_json(root);
+    kkt_text_free(&problem);
+    kkt_text_free(&config);
+}
+
+static kkt_status run(job *j, kkt_error *err) {
+    kkt_status status = read_options(j, err);
+    if (status == KKT_OK)
+        status = kkt_gpu_session_open(j->args, &j->gpu, err);
+    if (status == KKT_OK)
+        status = read_inputs(j, err);
+    if (status == KKT_OK)
+        status = run_on_gpu(j, err);
+    if (status == KKT_OK)
+        status = write_outputs(j, err);
+    if (status == KKT_OK)
+        status = judge(j, err);
+    if (status != KKT_OK)
+        return status;
+    report(j);
+    return kkt_data_check_status(&j->check, "the result", err);
+}
+
+static kkt_status run_run(const kkt_args *args, kkt_error *err) {
+    job *j = calloc(1, sizeof *j);
+    if (!j)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
+    j->args = args;
+    kkt_status status = run(j, err);
+    kkt_gpu_session_close(&j->gpu);
+    kkt_host_tensors_free(&j->tensors);
+    free(j);
+    return status;
+}
+
+static const kkt_option options[] = {
+    {"--config", "k=v,...", "the configuration; parameters left out have their default"},
+    {"--problem", "k=v,...", "problem keys; those left out follow from the files' shapes"},
+    {"--in", "DIR", "folder of the inputs, NAME.npy each"},
+    {"--out", "DIR", "folder the result is written to, in the problem's type"},
+    {"--dtype", "T", "type the kernel works in, and what u2 files hold: bf16, fp16"},
+    {"--parts", "N",
+     "chunks and heads compared with the reference, spread over all; 0: every one; "
+     "default 512"},
+    {"--arch", "ARCH", "refuse a GPU of another architecture"},
+    KKT_GPU_OPTIONS,
+    KKT_OPTION_JSON,
+};
+
+const kkt_command kkt_cmd_run = {
+    .name = "run",
+    .operands = "KERNEL",
+    .summary = "run one configuration on the GPU over your own inputs and check the result",
+    .details = "Inputs are rounded to the kernel's types; the reference uses the rounded values.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .run = run_run,
+};

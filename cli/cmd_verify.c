@@ -1,0 +1,236 @@
+/* `kkttune verify KERNEL`: correctness alone. Configurations pass the gate on the GPU, small
+ * problems with hard inputs first, then the problem at hand; none is ranked. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/gpu_session.h"
+#include "cli/progress.h"
+#include "tuner/engine/space.h"
+
+enum { DEFAULT_COUNT = 32 };
+
+typedef struct verified {
+    kkt_point point;
+    kkt_outcome outcome;
+    char reason[320];
+    double rel_fro, tolerance;
+} verified;
+
+typedef struct job {
+    const kkt_args *args;
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_values problem;
+    int64_t wanted; /* 0: all */
+    kkt_gpu_session gpu;
+    kkt_progress progress;
+    verified *rows;
+    int64_t count, failed;
+} job;
+
+static kkt_status read_options(job *j, kkt_error *err) {
+    kkt_status status = kkt_kernel_parse(kkt_args_operand(j->args, 0), &j->kernel, err);
+    if (status != KKT_OK)
+        return status;
+    j->variant = &j->kernel->variants[0];
+    if (!j->variant->source || !j->kernel->reference)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "kernel %s has no device code yet: the model alone knows it",
+                        j->kernel->name);
+    const char *problem = kkt_args_get(j->args, "--problem");
+    const char *count = kkt_args_get(j->args, "--count");
+    char reason[200];
+    j->wanted = DEFAULT_COUNT;
+    kkt_params_defaults(&j->kernel->problem, &j->problem);
+    status = kkt_params_parse(&j->kernel->problem, problem ? problem : "", &j->problem, NULL, err);
+    if (status == KKT_OK && j->kernel->problem_valid &&
+        !j->kernel->problem_valid(&j->problem, reason, sizeof reason))
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
+    if (status == KKT_OK && count && !kkt_parse_i64(count, 0, 1 << 20, &j->wanted))
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "--count '%s' is not a number from 0 to 1048576",
+                          count);
+    return status;
+}
+
+/* Chooses `wanted` of the space's points, evenly over its order (every parameter's values occur),
+ * first and last included. */
+static kkt_status choose(job *j, kkt_error *err) {
+    kkt_space *space = NULL;
+    kkt_point point;
+    int64_t total = 0;
+    kkt_status status =
+        kkt_space_open(j->kernel, j->variant, &j->problem, j->gpu.arch, j->gpu.device,
+                       kkt_args_get(j->args, "--config"), &space, err);
+    if (status != KKT_OK)
+        return status;
+    while (kkt_space_next(space, NULL, NULL, &point))
+        total++;
+    const int64_t wanted = j->wanted == 0 || j->wanted > total ? total : j->wanted;
+    j->rows = calloc((size_t)wanted + 1, sizeof *j->rows);
+    if (total == 0)
+        status = kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s fits this problem",
+                          j->kernel->name);
+    else if (!j->rows)
+        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
+    kkt_space_rewind(space);
+    for (int64_t at = 0; status == KKT_OK && kkt_space_next(space, NULL, NULL, &point); at++) {
+        const int64_t next = wanted > 1 ? j->count * (total - 1) / (wanted - 1) : 0;
+        if (j->count < wanted && at == next)
+            j->rows[j->count++].point = point;
+    }
+    kkt_space_close(space);
+    return status;
+}
+
+static kkt_status check_one(job *j, verified *row, const kkt_compile_result *built,
+                            kkt_error *err) {
+    kkt_policy policy;
+    kkt_policy_defaults(&policy);
+    policy.warmup_launches = 0; /* the time is not looked at */
+    policy.min_samples = policy.max_samples = 1;
+    policy.sample_seconds = 1e-3;
+    const kkt_measure_request request = {
+        .kernel = j->kernel,
+        .variant = j->variant,
+        .arch = j->gpu.arch,
+        .device = j->gpu.device,
+        .problem = &j->problem,
+        .config = &row->point.config,
+        .cubin = built->cubin,
+        .cubin_size = built->cubin_size,
+        .prediction = &row->point.prediction,
+        .policy = &policy,
+    };
+    kkt_measure_result result;
+    kkt_status status = j->gpu.type->measure(j->gpu.backend, &request, &result, err);
+    if (status != KKT_OK)
+        return status;
+    row->outcome = result.run.outcome == KKT_OUTCOME_NOISY ? KKT_OUTCOME_OK : result.run.outcome;
+    row->rel_fro = result.run.rel_fro;
+    row->tolerance = result.run.tolerance;
+    snprintf(row->reason, sizeof row->reason, "%s",
+             row->outcome != KKT_OUTCOME_OK && result.run.reason ? result.run.reason : "");
+    kkt_measure_result_free(&result);
+    return KKT_OK;
+}
+
+static kkt_status build_and_check(job *j, verified *row, kkt_error *err) {
+    kkt_compile_result built;
+    kkt_error failure = {0};
+    kkt_status status = kkt_gpu_session_compile(&j->gpu, j->kernel, j->variant, &j->problem,
+                                                &row->point.config, &built, &failure);
+    if (status == KKT_ERR_MISSING) { /* it does not compile: a result, not an error */
+        row->outcome = built.timed_out ? KKT_OUTCOME_TIMED_OUT : KKT_OUTCOME_BUILD_FAILED;
+        row->rel_fro = row->tolerance = NAN;
+        snprintf(row->reason, sizeof row->reason, "%.300s", failure.message);
+        status = KKT_OK;
+    } else if (status == KKT_OK) {
+        status = check_one(j, row, &built, err);
+    } else if (err) {
+        *err = failure;
+    }
+    kkt_compile_result_free(&built);
+    return status;
+}
+
+static void print_json(const job *j) {
+    kkt_text text = {0};
+    kkt_json *root = kkt_json_object();
+    kkt_json_add_string(root, "schema", "kkttune.verify/1");
+    kkt_json_add_string(root, "kernel", j->kernel->name);
+    kkt_json_add_string(root, "arch", j->gpu.arch->name);
+    kkt_json_add_string(root, "gpu", j->gpu.type->info(j->gpu.backend)->gpu);
+    kkt_params_format(&j->kernel->problem, &j->problem, &text);
+    kkt_json_add_string(root, "problem", kkt_text_get(&text));
+    kkt_json_add_int(root, "checked", j->count);
+    kkt_json_add_int(root, "failed", j->failed);
+    kkt_json *rows = kkt_json_add_array(root, "candidates");
+    for (int64_t i = 0; i < j->count; i++) {
+        kkt_json *row = kkt_json_add_object(rows, NULL);
+        kkt_text_free(&text);
+        kkt_params_format(&j->variant->params, &j->rows[i].point.config, &text);
+        kkt_json_add_string(row, "config", kkt_text_get(&text));
+        kkt_json_add_string(row, "outcome", kkt_outcome_name(j->rows[i].outcome));
+        kkt_json_add_string(row, "reason", j->rows[i].reason[0] ? j->rows[i].reason : NULL);
+        kkt_json_add_real(row, "rel_fro", j->rows[i].rel_fro);
+        kkt_json_add_real(row, "tolerance", j->rows[i].tolerance);
+    }
+    kkt_text_free(&text);
+    kkt_print_json(root);
+}
+
+static void print_text(const job *j) {
+    static const char *const headings[] = {"outcome", "rel_fro", "tolerance", "configuration"};
+    kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
+    for (int64_t i = 0; i < j->count; i++) {
+        const verified *row = &j->rows[i];
+        kkt_text config = {0};
+        kkt_params_format(&j->variant->params, &row->point.config, &config);
+        kkt_table_cell(table, "%s", kkt_outcome_name(row->outcome));
+        kkt_table_cell(table, "%.2e", row->rel_fro);
+        kkt_table_cell(table, "%.1e", row->tolerance);
+        kkt_table_cell(table, "%s%s%s", kkt_text_get(&config), row->reason[0] ? ": " : "",
+                       row->reason);
+        kkt_text_free(&config);
+    }
+    kkt_table_print(table, stdout);
+    kkt_table_close(table);
+    printf("%" PRId64 " of %" PRId64 " configurations are right\n", j->count - j->failed, j->count);
+}
+
+static kkt_status run(job *j, kkt_error *err) {
+    kkt_status status = read_options(j, err);
+    if (status == KKT_OK)
+        status = kkt_gpu_session_open(j->args, &j->gpu, err);
+    if (status == KKT_OK)
+        status = choose(j, err);
+    kkt_progress_open(&j->progress);
+    for (int64_t i = 0; i < j->count && status == KKT_OK; i++) {
+        status = build_and_check(j, &j->rows[i], err);
+        j->failed += j->rows[i].outcome != KKT_OUTCOME_OK;
+        kkt_progress_show(&j->progress, "verify", i + 1, j->count, "");
+    }
+    kkt_progress_close(&j->progress);
+    if (status != KKT_OK)
+        return status;
+    if (kkt_args_has(j->args, "--json"))
+        print_json(j);
+    else
+        print_text(j);
+    if (j->failed)
+        return kkt_fail(err, KKT_ERR_MISSING, 0,
+                        "%" PRId64 " of %" PRId64 " configurations did not pass", j->failed,
+                        j->count);
+    return KKT_OK;
+}
+
+static kkt_status run_verify(const kkt_args *args, kkt_error *err) {
+    job j = {.args = args};
+    kkt_status status = run(&j, err);
+    kkt_gpu_session_close(&j.gpu);
+    free(j.rows);
+    return status;
+}
+
+static const kkt_option options[] = {
+    KKT_OPTION_ARCH,
+    KKT_OPTION_DEVICE,
+    {"--problem", "k=v,...", "the problem; keys left out have their default"},
+    {"--config", "k=v,...", "parameters to hold at a value"},
+    {"--count", "N", "configurations checked, spread over the space; 0: all; default 32"},
+    {"--backend", "NAME", "cuda or fake[:seed=N,fault=KIND]"},
+    KKT_GPU_OPTIONS,
+    KKT_OPTION_JSON,
+};
+
+const kkt_command kkt_cmd_verify = {
+    .name = "verify",
+    .operands = "KERNEL",
+    .summary = "check configurations on the GPU against the reference, without ranking them",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .run = run_verify,
+};
