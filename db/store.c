@@ -1,7 +1,6 @@
 #include "db/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -202,32 +201,23 @@ kkt_status kkt_savepoint_end(kkt_db *db, kkt_savepoint savepoint, kkt_status sta
 
 /* ---- opening ---- */
 
-/* Looks at the first bytes before SQLite does: a file that is something else is never opened. */
-static kkt_status check_file(const kkt_db *db, kkt_db_mode mode, bool *present, kkt_error *err) {
+/* Only looks: closing a descriptor of its own would drop the locks that another handle of this
+ * process has on the file. SQLite reads a file that is something else, but changes none. */
+static kkt_status check_file(const kkt_db *db, kkt_db_mode mode, kkt_error *err) {
     struct stat info;
-    *present = stat(db->path, &info) == 0;
-    if (!*present && errno != ENOENT)
+    bool present = stat(db->path, &info) == 0;
+    if (!present && errno != ENOENT)
         return kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, errno, "cannot open database '%s'",
                               db->path);
-    if (!*present && mode == KKT_DB_READ)
+    if (!present && mode == KKT_DB_READ)
         return kkt_fail(err, KKT_ERR_INPUT, ENOENT,
                         "there is no database '%s'; 'kkttune --arch ARCH' makes one, --db names "
                         "another",
                         db->path);
-    if (*present && !S_ISREG(info.st_mode))
+    if (present && !S_ISREG(info.st_mode))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "'%s' is not a regular file, so no database",
                         db->path);
-    if (!*present || info.st_size == 0)
-        return KKT_OK;
-    int file = open(db->path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, errno, "cannot open database '%s'",
-                              db->path);
-    char magic[16] = {0};
-    ssize_t count = read(file, magic, sizeof magic);
-    close(file);
-    bool good = count == (ssize_t)sizeof magic && memcmp(magic, "SQLite format 3", 16) == 0;
-    return good ? KKT_OK : kkt_db_fail(db, SQLITE_NOTADB, err);
+    return KKT_OK;
 }
 
 /* "file:..." with everything but plain characters escaped. */
@@ -281,8 +271,9 @@ static kkt_status reopen_immutable(kkt_db *db, kkt_error *err) {
 }
 
 static kkt_status open_handle(kkt_db *db, kkt_db_mode mode, kkt_error *err) {
-    int flags =
-        mode == KKT_DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    /* A reader that may write too leaves no log files behind when it closes; without the
+     * permission SQLite opens for reading by itself. */
+    int flags = SQLITE_OPEN_READWRITE | (mode == KKT_DB_WRITE ? SQLITE_OPEN_CREATE : 0);
     int code = sqlite3_open_v2(db->path, &db->handle, flags, NULL);
     if (code != SQLITE_OK)
         return kkt_db_fail(db, code, err);
@@ -375,9 +366,8 @@ static kkt_status migrate_in_memory(kkt_db *db, kkt_error *err) {
 }
 
 static kkt_status open_checked(kkt_db *db, kkt_db_mode mode, kkt_error *err) {
-    bool present = false;
     int64_t version = -1;
-    kkt_status status = check_file(db, mode, &present, err);
+    kkt_status status = check_file(db, mode, err);
     if (status == KKT_OK)
         status = open_handle(db, mode, err);
     if (status == KKT_OK)
@@ -388,7 +378,10 @@ static kkt_status open_checked(kkt_db *db, kkt_db_mode mode, kkt_error *err) {
         if (version < 0)
             return kkt_fail(err, KKT_ERR_INPUT, 0,
                             "database '%s' is empty; 'kkttune --arch ARCH' fills it", db->path);
-        return version < KKT_DB_SCHEMA_VERSION ? migrate_in_memory(db, err) : KKT_OK;
+        if (version < KKT_DB_SCHEMA_VERSION)
+            return migrate_in_memory(db, err);
+        sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+        return kkt_db_exec(db, "PRAGMA query_only=ON", err);
     }
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     if (sqlite3_db_readonly(db->handle, "main") == 1)

@@ -225,6 +225,34 @@ static void test_not_a_database(void **state) {
     kkt_db_close(db);
 }
 
+/* Reading changes nothing, allows no change, and leaves no log files behind. */
+static void test_reading(void **state) {
+    const fixture *f = *state;
+    kkt_error error;
+    kkt_db *db = open_mode(f, KKT_DB_WRITE);
+    kkt_run_record r = run(KKT_MEASURED, "2026-01-01T00:00:00Z", 3);
+    int64_t candidate = add_run(db, "c=1", HASH_A, &r), other = 0;
+    kkt_db_close(db);
+    size_t before = 0, after = 0;
+    char *old = read_all(f->path, &before);
+    db = open_mode(f, KKT_DB_READ);
+    assert_int_equal(count_runs(db), 1);
+    assert_status(KKT_ERR_ENVIRONMENT,
+                  kkt_db_set_outcome(db, candidate, KKT_OUTCOME_RACY, NULL, &error));
+    kkt_identity id = identity("c=2");
+    assert_status(KKT_ERR_ENVIRONMENT, kkt_db_candidate(db, &id, &other, &error));
+    assert_says("cannot write");
+    kkt_db_close(db);
+    char *new = read_all(f->path, &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(old, new, before);
+    free(old);
+    free(new);
+    char log[128];
+    snprintf(log, sizeof log, "%s-wal", f->path);
+    assert_false(kkt_file_exists(log));
+}
+
 static void test_newer_schema(void **state) {
     const fixture *f = *state;
     kkt_db_close(open_mode(f, KKT_DB_WRITE));
@@ -442,6 +470,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_two_writers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_locked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_a_database, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reading, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newer_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_only_folder, setup, teardown),
