@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tuner/compile/compile.h"
+#include "tuner/compile/pool.h"
 
 #define HELPER_SOURCE "device/measure.cu"
 
@@ -112,21 +112,40 @@ kkt_status kkt_link_hello(kkt_link *link, kkt_backend_info *info, kkt_error *err
     return KKT_OK;
 }
 
+/* Through the pool, for its cache and because a compiler may crash or hang like any candidate. */
+static kkt_status compile_in(kkt_compile_pool *pool, const kkt_arch *arch, kkt_compile_result *out,
+                             kkt_error *err) {
+    static const char *const sources[] = {HELPER_SOURCE, NULL};
+    const kkt_variant variant = {.source = HELPER_SOURCE, .sources = sources};
+    const kkt_compile_job job = {
+        .source_path = HELPER_SOURCE, .nvrtc_arch = arch->nvrtc_arch, .defines = ""};
+    int64_t tag = 0;
+    bool got = false;
+    kkt_status status = kkt_compile_pool_submit(pool, &variant, &job, 0, err);
+    if (status == KKT_OK) {
+        status = kkt_compile_pool_next(pool, KKT_LINK_SEND_SECONDS, &got, &tag, out, err);
+    }
+    if (status != KKT_OK || (got && out->ok)) {
+        return status;
+    }
+    const char *why = kkt_compile_pool_unavailable(pool);
+    if (why == NULL) {
+        why = got && out->log != NULL ? out->log : "no answer from the compiler";
+    }
+    return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "%s cannot be compiled for %s: %.300s",
+                    HELPER_SOURCE, arch->nvrtc_arch, why);
+}
+
 static kkt_status compile_helpers(kkt_link *link, const kkt_arch *arch, kkt_error *err) {
     if (link->helpers != NULL && link->helpers_arch == arch) {
         return KKT_OK;
     }
-    kkt_compiler *compiler = NULL;
+    const kkt_compile_pool_options options = {.workers = 1, .program = link->program};
+    kkt_compile_pool *pool = NULL;
     kkt_compile_result result = {0};
-    kkt_compile_job job = {
-        .source_path = HELPER_SOURCE, .nvrtc_arch = arch->nvrtc_arch, .defines = ""};
-    kkt_status status = kkt_compiler_open(&compiler, err);
+    kkt_status status = kkt_compile_pool_open(&options, &pool, err);
     if (status == KKT_OK) {
-        status = kkt_compile(compiler, &job, &result, err);
-    }
-    if (status == KKT_OK && !result.ok) {
-        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "%s does not compile for %s: %.200s",
-                          HELPER_SOURCE, arch->nvrtc_arch, result.log != NULL ? result.log : "");
+        status = compile_in(pool, arch, &result, err);
     }
     if (status == KKT_OK) {
         free(link->helpers);
@@ -136,7 +155,7 @@ static kkt_status compile_helpers(kkt_link *link, const kkt_arch *arch, kkt_erro
         result.cubin = NULL;
     }
     kkt_compile_result_free(&result);
-    kkt_compiler_close(compiler);
+    kkt_compile_pool_close(pool);
     return status;
 }
 
