@@ -107,9 +107,10 @@ static kkt_status check_type(const kkt_tensor *tensor, const tensor_file *file, 
                         tensor->name, file->path, npy_names[type],
                         is_integer(tensor->dtype) ? "i4 or i8" : "f2, f4, f8 or bf16 as u2");
     if (type == KKT_NPY_U2 && !u2_is_bf16)
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "tensor %s: %s holds u2, which is read as bf16 with --dtype bf16 only",
-                        tensor->name, file->path);
+        return kkt_fail(
+            err, KKT_ERR_INPUT, 0,
+            "tensor %s: %s holds u2, which is read as bf16, but the problem's dtype is not",
+            tensor->name, file->path);
     return KKT_OK;
 }
 
@@ -290,7 +291,8 @@ static kkt_status infer_keys(const kkt_tensor_request *request, uint64_t given,
 }
 
 /* Problem keys from the command line; --dtype sets the kernel's dtype key where it has the value
- * and --problem does not name it. */
+ * and --problem does not name it. Where values stay exact it is only what 16-bit files, which say
+ * their type themselves, do not override. */
 static kkt_status given_keys(const kkt_tensor_request *request, kkt_values *problem,
                              uint64_t *given, kkt_error *err) {
     const kkt_param_table *table = &request->kernel->problem;
@@ -305,7 +307,7 @@ static kkt_status given_keys(const kkt_tensor_request *request, kkt_values *prob
     for (size_t i = 0; status == KKT_OK && i < table->params[key].count; i++) {
         if (table->params[key].values[i] == (int64_t)dtype) {
             problem->v[key] = dtype;
-            *given |= UINT64_C(1) << key;
+            *given |= (uint64_t)!request->exact << key;
         }
     }
     return status;
