@@ -91,7 +91,7 @@ int64_t kkt_gemm_smem_bytes(const kkt_gemm_tile *tile, int element_bytes) {
 
 int kkt_bank_wavefronts(const int64_t word[32], int lanes) {
     /* Lanes that hit a bank with a word of its own, chained by bank; equal words are broadcast. */
-    int8_t first[BANKS], next[WARP], distinct[BANKS] = {0};
+    int first[BANKS], next[WARP], distinct[BANKS] = {0};
     int most = 0;
     for (int bank = 0; bank < BANKS; ++bank)
         first[bank] = -1;
@@ -103,7 +103,7 @@ int kkt_bank_wavefronts(const int64_t word[32], int lanes) {
         if (other >= 0)
             continue;
         next[lane] = first[bank];
-        first[bank] = (int8_t)lane;
+        first[bank] = lane;
         if (++distinct[bank] > most)
             most = distinct[bank];
     }

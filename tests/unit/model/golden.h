@@ -17,9 +17,9 @@
 
 static inline kkt_json *golden_open(const char *name) {
     char path[1024];
-    char *text;
-    size_t length;
-    kkt_json *root;
+    char *text = NULL;
+    size_t length = 0;
+    kkt_json *root = NULL;
     kkt_error err = {0};
     snprintf(path, sizeof path, "%s/golden/%s", KKT_TEST_DATA, name);
     if (kkt_file_read(path, 1 << 20, &text, &length, &err) ||
