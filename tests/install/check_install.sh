@@ -26,9 +26,11 @@ case $version in
 *) fail "unexpected version '$version'" ;;
 esac
 
-# The run path is relative, and no path of the build is left in it.
+# The run path is relative, and no path of the build is left in it. $ORIGIN is the loader's word.
+# shellcheck disable=SC2016
 readelf -d "$program" | grep -E 'R(UN)?PATH' | grep -qF '[$ORIGIN/../lib]' ||
     fail "the program's run path is not \$ORIGIN/../lib"
+# shellcheck disable=SC2016
 readelf -d "$root"/lib/libkkttune.so | grep -E 'R(UN)?PATH' | grep -qF '[$ORIGIN]' ||
     fail "the library's run path is not \$ORIGIN"
 

@@ -322,8 +322,8 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
-    CUgraph copy = malloc(sizeof *copy);
-    if (copy == NULL || flags != 0) {
+    CUgraph copy = flags == 0 ? malloc(sizeof *copy) : NULL;
+    if (copy == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *copy = *graph;

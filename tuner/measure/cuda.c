@@ -177,11 +177,13 @@ static kkt_status cuda_retime(kkt_backend *backend, const kkt_measure_request *r
     group asked = {.index = calloc(count + 1, sizeof *asked.index)};
     bool alone = false;
     kkt_status status = KKT_OK;
-    if (settled == NULL || asked.index == NULL) {
-        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for %zu finalists", count);
-    }
     for (size_t i = 0; i < count; i++) {
         start_result(backend, &requests[i], &out[i]);
+    }
+    if (settled == NULL || asked.index == NULL) {
+        free(settled);
+        free(asked.index);
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for %zu finalists", count);
     }
     while (status == KKT_OK) {
         next_group(requests, count, settled, alone, &asked);
