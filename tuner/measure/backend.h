@@ -41,6 +41,7 @@ typedef struct kkt_backend_options {
     int gpu;             /* -1: CUDA's first visible */
     const char *fake;    /* "seed=N,fault=KIND" or NULL */
     const char *program; /* what to re-execute as worker; NULL: /proc/self/exe */
+    const char *cache;   /* cubin cache folder; NULL: see compile/pool.h */
 } kkt_backend_options;
 
 /* One candidate to check and time. Pointers are borrowed for the call. */
