@@ -122,12 +122,10 @@ kkt_stream_state kkt_stream_receive(kkt_stream *stream, double deadline, kkt_fra
                            stream->capacity - stream->filled, MSG_DONTWAIT);
         if (got > 0) {
             stream->filled += (size_t)got;
-        } else if (got == 0) {
-            return KKT_STREAM_CLOSED;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             if (!wait_ready(stream, POLLIN, deadline))
                 return KKT_STREAM_TIMEOUT;
-        } else if (errno != EINTR) {
+        } else if (got == 0 || errno != EINTR) {
             return KKT_STREAM_CLOSED;
         }
     }
