@@ -62,14 +62,15 @@ static kkt_status parse_values(const kkt_param_table *table, const char *text, k
 
 static kkt_status parse_variant(const kkt_kernel *kernel, const char *style,
                                 const kkt_variant **out, kkt_error *err) {
-    *out = &kernel->variants[0];
-    if (style == NULL)
-        return KKT_OK;
-    const kkt_style *found = kkt_style_find(style);
-    *out = found == NULL ? NULL : kkt_kernel_variant(kernel, found->id);
-    return *out != NULL
-               ? KKT_OK
-               : kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.60s'", kernel->name, style);
+    const kkt_variant *variant = &kernel->variants[0];
+    if (style != NULL) {
+        const kkt_style *found = kkt_style_find(style);
+        variant = found == NULL ? NULL : kkt_kernel_variant(kernel, found->id);
+    }
+    if (variant == NULL)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.60s'", kernel->name, style);
+    *out = variant;
+    return KKT_OK;
 }
 
 static kkt_status parse_kernel(const char *name, const char *problem_text,
@@ -111,7 +112,7 @@ kkt_status kkt_model_predict(const kkt_context *context, const char *kernel_name
                              const char *problem_text, const char *config_text,
                              kkt_model_result *out, kkt_error *err) {
     const kkt_kernel *kernel;
-    const kkt_variant *variant;
+    const kkt_variant *variant = NULL;
     kkt_values problem, config;
     char reason[320];
     kkt_status status = parse_kernel(kernel_name, problem_text, &kernel, &problem, err);
@@ -119,7 +120,7 @@ kkt_status kkt_model_predict(const kkt_context *context, const char *kernel_name
         status = parse_variant(kernel, style, &variant, err);
     if (status == KKT_OK)
         status = parse_values(&variant->params, config_text, &config, err);
-    if (status != KKT_OK)
+    if (status != KKT_OK || variant == NULL)
         return status;
     if (!variant->applicable(&problem, &config, context->arch, reason, sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "the configuration does not apply: %s", reason);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char *format_text(kkt_arena *arena, const char *format, va_list args) KKT_PRINTF(2, 0);
+
 static const char *format_text(kkt_arena *arena, const char *format, va_list args) {
     va_list again;
     va_copy(again, args);
