@@ -35,7 +35,8 @@ static inline int64_t kkt_buffer_bytes(const kkt_buffer *buffer) {
 typedef struct kkt_role {
     const char *name; /* "all", "producer", "state" */
     int threads;
-    int declared_registers; /* setmaxnreg or launch bound; 0: what the compiler takes */
+    int declared_registers; /* several roles: setmaxnreg; one: a compiler limit; 0: what the
+                               compiler takes */
     double extra_registers; /* beyond its tables and the style's overhead: unrolled operands */
 } kkt_role;
 

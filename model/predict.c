@@ -28,31 +28,55 @@ static int register_cap(const kkt_footprint *fp, const kkt_arch *arch) {
     return share > arch->max_registers_per_thread ? arch->max_registers_per_thread : (int)share;
 }
 
-/* Fills the register fields; false where the declared roles exceed what the launch allocates. */
-static bool predict_registers(const kkt_footprint *fp, const kkt_arch *arch, kkt_prediction *out) {
-    const kkt_style *style = kkt_style_get(fp->style);
-    int cap = register_cap(fp, arch);
-    int64_t declared = 0;
-    bool all_declared = fp->role_count > 0;
+/* The role whose declaration setmaxnreg cannot take (a multiple of 8 from 24 to 256), or NULL. A
+ * single role is held by its launch bounds instead, which take any number. */
+static const kkt_role *undeclarable_role(const kkt_footprint *fp) {
+    for (int r = 0; fp->role_count > 1 && r < fp->role_count; ++r) {
+        int declared = fp->roles[r].declared_registers;
+        if (declared != 0 && (declared % 8 != 0 || declared < 24 || declared > 256))
+            return &fp->roles[r];
+    }
+    return NULL;
+}
+
+static int64_t declared_total(const kkt_footprint *fp) {
+    int64_t total = 0;
+    for (int r = 0; r < fp->role_count; ++r)
+        total += (int64_t)fp->roles[r].declared_registers * fp->roles[r].threads;
+    return total;
+}
+
+/* Demand of the roles against what each may have. */
+static void predict_demand(const kkt_footprint *fp, int cap, kkt_prediction *out) {
+    double overhead = kkt_style_get(fp->style)->register_overhead;
     out->table_registers = out->register_demand = 0;
     out->spills = false;
     for (int r = 0; r < fp->role_count; ++r) {
         const kkt_role *role = &fp->roles[r];
         double tables = role_table_bytes(fp, r) / 4 / role->threads;
-        double demand = tables + role->extra_registers + style->register_overhead;
+        double demand = tables + role->extra_registers + overhead;
         int limit = role->declared_registers > 0 ? role->declared_registers : cap;
         out->spills = out->spills || demand > limit;
         out->table_registers = fmax(out->table_registers, tables);
         out->register_demand = fmax(out->register_demand, demand);
-        all_declared = all_declared && role->declared_registers > 0;
-        declared += (int64_t)role->declared_registers * role->threads;
     }
-    if (all_declared) {
+}
+
+/* Fills the register fields; false where the roles' declarations cannot be met. */
+static bool predict_registers(const kkt_footprint *fp, const kkt_arch *arch, kkt_prediction *out) {
+    int cap = register_cap(fp, arch);
+    predict_demand(fp, cap, out);
+    int declaring = 0;
+    for (int r = 0; r < fp->role_count; ++r)
+        declaring += fp->roles[r].declared_registers > 0;
+    if (declaring > 1) {
         /* setmaxnreg redistributes what the launch allocated, and that follows the launch bounds:
          * 512 threads get 128 registers each whatever the roles keep. */
         out->registers = cap;
-        return declared <= (int64_t)cap * fp->threads;
+        return !undeclarable_role(fp) && declared_total(fp) <= (int64_t)cap * fp->threads;
     }
+    if (declaring == 1 && fp->roles[0].declared_registers < cap)
+        cap = fp->roles[0].declared_registers > 0 ? fp->roles[0].declared_registers : cap;
     double demand = ceil(out->register_demand);
     out->registers = demand > cap ? cap : (int)demand;
     if (out->registers < 1)
@@ -109,21 +133,19 @@ void kkt_predict(const kkt_footprint *footprint, const kkt_arch *arch, const kkt
     kkt_time_predict(footprint, arch, device, constants, out);
 }
 
-static int64_t declared_total(const kkt_footprint *fp) {
-    int64_t total = 0;
-    for (int r = 0; r < fp->role_count; ++r)
-        total += (int64_t)fp->roles[r].declared_registers * fp->roles[r].threads;
-    return total;
-}
-
 static void infeasible_reason(const kkt_footprint *fp, const kkt_arch *arch,
                               const kkt_prediction *prediction, char *out, size_t size) {
+    const kkt_role *role = undeclarable_role(fp);
     if (prediction->infeasible == KKT_TOO_MUCH_SMEM)
         snprintf(out, size, "needs %lld bytes of shared memory a block; %s allows %d",
                  (long long)prediction->smem_bytes, arch->name, arch->smem_optin_bytes);
     else if (prediction->infeasible == KKT_TOO_MANY_THREADS)
         snprintf(out, size, "%d threads a block; at most %d can be launched", fp->threads,
                  arch->max_threads_per_block);
+    else if (role)
+        snprintf(out, size,
+                 "role '%s' declares %d registers; setmaxnreg takes multiples of 8 from 24 to 256",
+                 role->name, role->declared_registers);
     else
         snprintf(out, size,
                  "its roles declare %lld registers a block; the launch allocates %d x %d = %lld",

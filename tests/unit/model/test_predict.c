@@ -165,6 +165,56 @@ static void test_role_registers(void **state) {
     assert_true(isinf(p.predicted_us) && isinf(p.lower_bound_us));
 }
 
+/* FlashInfer's fused kernel declares the file exactly; a role off the grid of 8 cannot run. */
+static void test_role_declarations(void **state) {
+    (void)state;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    static const int registers[] = {24, 192, 192, 104};
+    kkt_footprint fp = specialized(160);
+    for (int i = 0; i < 4; ++i)
+        fp.roles[i].declared_registers = registers[i];
+    assert_int_equal(predict(&fp, "h200").infeasible, KKT_FEASIBLE);
+    static const int wrong[] = {20, 16, 100, 264};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+        char reason[200], text[80];
+        fp.roles[3].declared_registers = wrong[i];
+        kkt_prediction p = predict(&fp, "h200");
+        assert_int_equal(p.infeasible, KKT_TOO_MANY_REGISTERS);
+        kkt_prediction_reason(&fp, arch, kkt_device_first(arch), &p, reason, sizeof reason);
+        snprintf(text, sizeof text, "declares %d registers; setmaxnreg takes multiples", wrong[i]);
+        assert_non_null(strstr(reason, text));
+    }
+    /* One role alone: a limit given to the compiler, any number. */
+    fp = solver(32768, 16, 64, 1024);
+    fp.roles[0].extra_registers = 60;
+    fp.roles[0].declared_registers = 50;
+    kkt_prediction p = predict(&fp, "h200");
+    assert_int_equal(p.registers, 50);
+    assert_true(p.spills && p.infeasible == KKT_FEASIBLE);
+}
+
+/* Launch bounds: 1024 threads can have 64 registers each, 256 threads of 4 blocks too. */
+static void test_launch_bounds(void **state) {
+    (void)state;
+    static const struct {
+        int threads, min_blocks, most;
+    } cases[] = {{1024, 0, 64}, {256, 4, 64}, {128, 0, 255},
+                 {128, 3, 168}, {96, 0, 255}, {384, 0, 168}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        kkt_footprint fp = {.style = KKT_STYLE_FRAGMENT,
+                            .tokens = 1,
+                            .blocks = 1,
+                            .chunks_per_block = 1,
+                            .threads = cases[i].threads,
+                            .min_blocks = cases[i].min_blocks};
+        kkt_footprint_role(&fp, "all", cases[i].threads)->extra_registers = 300;
+        kkt_prediction p = predict(&fp, "h200");
+        assert_int_equal(p.registers, cases[i].most);
+        assert_true(p.spills);
+        assert_true(p.occupancy.blocks_per_sm >= (cases[i].min_blocks ? cases[i].min_blocks : 1));
+    }
+}
+
 static void test_infeasible_and_reasons(void **state) {
     (void)state;
     const kkt_arch *arch = kkt_arch_find("sm89");
@@ -249,6 +299,8 @@ int main(void) {
         cmocka_unit_test(test_bound_ignores_expected_registers),
         cmocka_unit_test(test_fragment_registers),
         cmocka_unit_test(test_role_registers),
+        cmocka_unit_test(test_role_declarations),
+        cmocka_unit_test(test_launch_bounds),
         cmocka_unit_test(test_infeasible_and_reasons),
         cmocka_unit_test(test_time_limiters),
         cmocka_unit_test(test_buffers),
