@@ -214,6 +214,8 @@ static kkt_status read_row(reader *r, const kkt_json *line, kkt_error *err) {
     kkt_run_record run = run_of(&run_fields, &provenance);
     const char *bad = build_fields.bad ? build_fields.bad : run_fields.bad;
     bad = bad ? bad : provenance.bad;
+    if (!bad && (run.time_us < run.time_low_us || run.time_us > run.time_high_us))
+        bad = "time_us";
     if (!bad && !read_samples(r, kkt_json_get(run_fields.object, "samples_us"), &run))
         bad = "samples_us";
     if (bad) {

@@ -337,7 +337,7 @@ static kkt_status set_journal(kkt_db *db, kkt_error *err) {
     }
     if (code != SQLITE_OK)
         return kkt_db_fail(db, code, err);
-    if (!db->wal && !network)
+    if (!db->wal && !network && strcmp(db->path, ":memory:") != 0)
         db->note = "this file system cannot share memory: the database is written without a "
                    "write-ahead log, which is slower";
     return KKT_OK;

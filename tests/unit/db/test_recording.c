@@ -174,6 +174,7 @@ static void test_malformed_lines(void **state) {
         {false, PROVENANCE ROW("\"outcome\":\"okay\""), "line 3: 'outcome'"},
         {false, PROVENANCE ROW("\"outcome\":\"ok\",\"time_us\":\"5\""), "'time_us'"},
         {false, PROVENANCE ROW("\"outcome\":\"ok\",\"reason\":7"), "'reason'"},
+        {false, PROVENANCE ROW("\"outcome\":\"ok\",\"time_us\":5,\"time_low_us\":6"), "'time_us'"},
         {false, PROVENANCE ROW("\"outcome\":\"ok\",\"sample_count\":-1"), "'sample_count'"},
         {false, PROVENANCE ROW("\"outcome\":\"ok\",\"sample_count\":2,\"samples_us\":[1]"),
          "'samples_us'"},

@@ -215,7 +215,7 @@ static void test_best_run(void **state) {
     assert_int_equal(s.result.outcome, KKT_OUTCOME_RACY);
     assert_string_equal(s.reason, "outputs differ");
     /* The edit taken back: the other build is the fresh one, with its outcome. */
-    memcpy(hash, HASH_B, 64);
+    memcpy(hash, HASH_B, sizeof hash);
     s = look_at(db, NULL, &fresh);
     assert_true(s.result.run.time_us == 2);
     assert_int_equal(s.result.outcome, KKT_OUTCOME_OK);
