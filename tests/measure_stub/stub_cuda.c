@@ -302,7 +302,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     *stream = (CUstream)&gpu;
-    return flags == CU_STREAM_NON_BLOCKING ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return flags == CU_STREAM_DEFAULT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {

@@ -14,6 +14,7 @@
 struct kkt_backend {
     kkt_backend_info info;
     char *program; /* NULL: this one */
+    char *cache;   /* NULL: the default */
     kkt_link link;
 };
 
@@ -39,6 +40,7 @@ static void cuda_close(kkt_backend *backend) {
     }
     kkt_link_close(&backend->link);
     free(backend->program);
+    free(backend->cache);
     free(backend);
 }
 
@@ -53,6 +55,10 @@ static kkt_status cuda_open(const kkt_backend_options *options, kkt_backend **ou
     }
     backend->link.gpu = options->gpu;
     backend->link.program = backend->program;
+    if (options->cache != NULL) {
+        backend->cache = strdup(options->cache);
+    }
+    backend->link.cache = backend->cache;
     kkt_status status = kkt_link_hello(&backend->link, &backend->info, err);
     if (status != KKT_OK) {
         cuda_close(backend);

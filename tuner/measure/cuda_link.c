@@ -140,7 +140,8 @@ static kkt_status compile_helpers(kkt_link *link, const kkt_arch *arch, kkt_erro
     if (link->helpers != NULL && link->helpers_arch == arch) {
         return KKT_OK;
     }
-    const kkt_compile_pool_options options = {.workers = 1, .program = link->program};
+    const kkt_compile_pool_options options = {
+        .workers = 1, .cache = link->cache, .program = link->program};
     kkt_compile_pool *pool = NULL;
     kkt_compile_result result = {0};
     kkt_status status = kkt_compile_pool_open(&options, &pool, err);

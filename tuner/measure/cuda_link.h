@@ -9,10 +9,11 @@
 #define KKT_LINK_SEND_SECONDS 120.0
 #define KKT_LINK_INPUT_SECONDS 600.0
 
-/* Zero-initialise but for `gpu` and `program`. */
+/* Zero-initialise but for the first three. */
 typedef struct kkt_link {
     int gpu;
     const char *program;    /* what to re-execute; NULL: this program */
+    const char *cache;      /* cubin cache folder; NULL: the default */
     kkt_child *child;       /* NULL: none */
     bool started;           /* the child has its context */
     unsigned char *helpers; /* cubin of the helper kernels; NULL: not compiled yet */

@@ -73,8 +73,10 @@ kkt_status kkt_gpu_start(kkt_gpu *gpu, const void *helpers, kkt_error *err) {
         result = driver->context_set(gpu->context);
     }
     if (result == CUDA_SUCCESS) {
+        /* One that waits for the default stream: a copy from pageable memory may still be on its
+         * way there when cuMemcpyHtoD returns. */
         what = "make a stream";
-        result = driver->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING);
+        result = driver->stream_create(&gpu->stream, CU_STREAM_DEFAULT);
     }
     if (result == CUDA_SUCCESS) {
         what = "load its helper kernels";

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STATIC_SMEM_BYTES (48 * 1024) /* above it a function must opt in */
-#define PORTABLE_CLUSTER 8            /* above it a function must say so */
+#define PORTABLE_CLUSTER 8 /* a larger cluster must be asked for */
 
 /* ---- tensors ---- */
 
@@ -139,7 +138,8 @@ static CUresult prepare_function(kkt_gpu *gpu, const kkt_launch *launch, CUfunct
                                  const char **step) {
     const kkt_driver *driver = &gpu->driver;
     CUresult result = CUDA_SUCCESS;
-    if (launch->dynamic_smem_bytes > STATIC_SMEM_BYTES) {
+    /* Always, where there is any: without it static and dynamic together stay below 48 KiB. */
+    if (launch->dynamic_smem_bytes > 0) {
         *step = "dynamic shared memory";
         result = driver->function_set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                       (int)launch->dynamic_smem_bytes);
