@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 
+#include "base/text.h"
 #include "model/arch.h"
 #include "model/style.h"
 
@@ -37,12 +38,12 @@ static void test_parse_errors(void **state) {
     assert_int_equal(kkt_arch_parse("sm42", &arch, &err), KKT_ERR_INPUT);
     size_t count;
     const kkt_arch *archs = kkt_archs(&count);
-    char expected[480] = "unknown architecture 'sm42'; known:";
-    for (size_t i = 0; i < count; ++i) {
-        strcat(expected, i ? ", " : " ");
-        strcat(expected, archs[i].name);
-    }
-    assert_string_equal(err.message, expected);
+    kkt_text expected = {0};
+    for (size_t i = 0; i < count; ++i)
+        kkt_text_printf(&expected, "%s%s",
+                        i ? ", " : "unknown architecture 'sm42'; known: ", archs[i].name);
+    assert_string_equal(err.message, kkt_text_get(&expected));
+    kkt_text_free(&expected);
     assert_int_equal(kkt_device_parse("h2000", kkt_arch_find("90"), &device, &err), KKT_ERR_INPUT);
     assert_non_null(strstr(err.message, "unknown device 'h2000'; known of sm90: h100, "));
     assert_non_null(strstr(err.message, "h200"));
