@@ -10,6 +10,7 @@
 #include "tuner/engine/session_internal.h"
 
 enum { BATCH = 8, FINALISTS = 5 };
+static const double COMPILE_WAIT_S = 3600.0; /* the pool has its own limit a job */
 
 typedef struct batch {
     trial slots[BATCH];
@@ -129,7 +130,9 @@ static kkt_status measure_batch(session *s, batch *now, kkt_search *search, hist
             if (session_interrupted()) {
                 return KKT_OK;
             }
-            status = session_collect(s, slot, 3600.0, err);
+            if (slot->tag != 0) {
+                status = session_collect(s, slot, COMPILE_WAIT_S, err);
+            }
             if (status == KKT_OK) {
                 status = measure_slot(s, slot, &time_us, err);
             }
