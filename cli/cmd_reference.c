@@ -258,15 +258,12 @@ static kkt_status run_lower(job *j, kkt_error *err) {
     kkt_status status = read_lower(j, &n, &file, err);
     kkt_tensor shape = {.name = "t", .role = KKT_TENSOR_OUTPUT, .dtype = KKT_FP64};
     kkt_host_tensor l = {.tensor = shape}, *t = &j->result.t[0];
-    if (status != KKT_OK)
+    if (status != KKT_OK || n < 1)
         goto done;
     shape.rank = file.rank;
     memcpy(shape.dims, file.dims, sizeof shape.dims);
     l.tensor = shape;
-    l.tensor.dtype = (const kkt_dtype[]){[KKT_NPY_F2] = KKT_FP16,
-                                         [KKT_NPY_F4] = KKT_FP32,
-                                         [KKT_NPY_F8] = KKT_FP64,
-                                         [KKT_NPY_U2] = KKT_BF16}[file.type];
+    l.tensor.dtype = kkt_npy_dtype(file.type);
     l.data = file.data;
     j->inputs = (kkt_host_tensors){.count = 1, .t = {{.tensor = shape}}};
     status = check_lower(&l, n, err);

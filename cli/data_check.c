@@ -27,9 +27,8 @@ void kkt_data_check_judge(kkt_data_check *check, double base_tolerance, double l
     check->tolerance = fmax(base_tolerance, fmin(explained, largest_tolerance));
     const bool right =
         !score->not_finite && !score->inexact && kkt_score_rel_fro(score) <= check->tolerance;
-    if (!isfinite(score->growth) || check->excess > 1.0 + 1e-6)
-        check->verdict = "ill_conditioned";
-    else if (explained > largest_tolerance && !(check->compared && right))
+    const bool unbounded = !isfinite(score->growth) || check->excess > 1.0 + 1e-6;
+    if (unbounded || (explained > largest_tolerance && !(check->compared && right)))
         check->verdict = "ill_conditioned";
     else
         check->verdict = right ? "ok" : "wrong_result";

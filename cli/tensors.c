@@ -9,7 +9,7 @@
 
 typedef struct tensor_file {
     bool found;
-    char *path;
+    const char *path; /* borrowed */
     kkt_npy array;
 } tensor_file;
 
@@ -22,6 +22,10 @@ static const kkt_dtype npy_dtypes[] = {
     [KKT_NPY_F2] = KKT_FP16, [KKT_NPY_F4] = KKT_FP32, [KKT_NPY_F8] = KKT_FP64,
     [KKT_NPY_U2] = KKT_BF16, [KKT_NPY_I4] = KKT_I32,  [KKT_NPY_I8] = KKT_I64,
 };
+
+kkt_dtype kkt_npy_dtype(kkt_npy_type type) {
+    return npy_dtypes[type];
+}
 
 static bool is_integer(kkt_dtype dtype) {
     return dtype == KKT_I32 || dtype == KKT_I64;
@@ -49,8 +53,7 @@ char *kkt_tensor_path(const char *folder, const char *name) {
     return path;
 }
 
-/* Takes `path` over. */
-static kkt_status file_open(char *path, tensor_file *out, kkt_error *err) {
+static kkt_status file_open(const char *path, tensor_file *out, kkt_error *err) {
     memset(out, 0, sizeof *out);
     out->path = path;
     if (!kkt_file_exists(out->path))
@@ -62,7 +65,6 @@ static kkt_status file_open(char *path, tensor_file *out, kkt_error *err) {
 
 static void file_close(tensor_file *file) {
     kkt_npy_free(&file->array);
-    free(file->path);
     memset(file, 0, sizeof *file);
 }
 
@@ -159,7 +161,7 @@ kkt_status kkt_tensor_read(const char *path, const kkt_tensor *shape, kkt_host_t
     tensor_file file;
     memset(out, 0, sizeof *out);
     out->tensor = *shape;
-    kkt_status status = file_open(strdup(path), &file, err);
+    kkt_status status = file_open(path, &file, err);
     *found = file.found;
     if (file.found)
         status = take(shape, &file, true, true, out, err);
@@ -334,6 +336,7 @@ static kkt_status take_all(const kkt_tensor_request *request, const kkt_values *
 kkt_status kkt_tensors_read(const kkt_tensor_request *request, kkt_values *problem,
                             kkt_host_tensors *out, kkt_error *err) {
     tensor_file files[KKT_TENSORS_MAX] = {{0}};
+    char *paths[KKT_TENSORS_MAX] = {0};
     kkt_tensor shapes[KKT_TENSORS_MAX];
     uint64_t given = 0;
     int count = 0;
@@ -341,9 +344,12 @@ kkt_status kkt_tensors_read(const kkt_tensor_request *request, kkt_values *probl
     kkt_status status = given_keys(request, problem, &given, err);
     if (status == KKT_OK)
         count = request->kernel->tensors(problem, request->config, shapes);
-    for (int i = 0; i < count && status == KKT_OK; i++)
-        if (shapes[i].role == KKT_TENSOR_INPUT)
-            status = file_open(kkt_tensor_path(request->folder, shapes[i].name), &files[i], err);
+    for (int i = 0; i < count && status == KKT_OK; i++) {
+        if (shapes[i].role != KKT_TENSOR_INPUT)
+            continue;
+        paths[i] = kkt_tensor_path(request->folder, shapes[i].name);
+        status = file_open(paths[i], &files[i], err);
+    }
     if (status == KKT_OK)
         status = infer_keys(request, given, files, count, problem, err);
     char reason[200];
@@ -352,8 +358,10 @@ kkt_status kkt_tensors_read(const kkt_tensor_request *request, kkt_values *probl
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
     if (status == KKT_OK)
         status = take_all(request, problem, files, out, err);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         file_close(&files[i]);
+        free(paths[i]);
+    }
     if (status != KKT_OK)
         kkt_host_tensors_free(out);
     return status;

@@ -32,6 +32,8 @@ kkt_status kkt_tensor_write(const char *folder, const kkt_host_tensor *host, kkt
 /* KKT_ERR_INPUT where writing `name` into `out_folder` would replace a file of `in_folder`. */
 kkt_status kkt_tensors_check_out(const char *in_folder, const char *out_folder, const char *name,
                                  kkt_error *err);
+/* The type of a file's values; u2 is bf16. */
+kkt_dtype kkt_npy_dtype(kkt_npy_type type);
 /* A type by name; KKT_ERR_INPUT lists the floating types. */
 kkt_status kkt_dtype_parse(const char *name, kkt_dtype *out, kkt_error *err);
 

@@ -49,7 +49,7 @@ bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config
     small->v[KKT_SOLVE_TOKENS] = row->chunks * config->v[KKT_SOLVE_CHUNK] + row->rest;
     small->v[KKT_SOLVE_HEADS_K] = heads_k;
     small->v[KKT_SOLVE_HEADS_V] = heads_k * ratio;
-    *input_case = row->input_case;
+    *input_case = (int)row->input_case;
     return true;
 }
 

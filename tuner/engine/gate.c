@@ -128,15 +128,17 @@ typedef struct reference {
 } reference;
 
 struct kkt_reference_cache {
-    reference *entries;
+    reference **entries;
     size_t count, capacity;
 };
 
 static void reference_free(reference *entry) {
+    if (!entry)
+        return;
     free(entry->key);
     free(entry->expected);
     kkt_host_tensors_free(&entry->inputs);
-    memset(entry, 0, sizeof *entry);
+    free(entry);
 }
 
 kkt_reference_cache *kkt_reference_cache_open(void) {
@@ -147,7 +149,7 @@ void kkt_reference_cache_close(kkt_reference_cache *cache) {
     if (!cache)
         return;
     for (size_t i = 0; i < cache->count; i++)
-        reference_free(&cache->entries[i]);
+        reference_free(cache->entries[i]);
     free(cache->entries);
     free(cache);
 }
@@ -208,43 +210,58 @@ static kkt_status reference_compute(const kkt_kernel *kernel, const kkt_values *
     return KKT_OK;
 }
 
+static kkt_status cache_add(kkt_reference_cache *cache, reference *entry, kkt_error *err) {
+    if (cache->count == cache->capacity) {
+        const size_t capacity = cache->capacity ? cache->capacity * 2 : 16;
+        reference **grown = realloc(cache->entries, capacity * sizeof *grown);
+        if (!grown)
+            return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the references");
+        cache->entries = grown;
+        cache->capacity = capacity;
+    }
+    cache->entries[cache->count++] = entry;
+    return KKT_OK;
+}
+
+static kkt_status reference_make(const kkt_kernel *kernel, const kkt_values *problem,
+                                 const kkt_values *config, int input_case, uint64_t seed,
+                                 reference *out, kkt_error *err) {
+    kkt_host_tensors inputs = {0};
+    kkt_status status = kernel->make_inputs(problem, input_case, seed, &inputs, err);
+    if (status == KKT_OK) {
+        arrange(kernel, problem, config, &inputs, &out->inputs);
+        status = reference_compute(kernel, problem, config, out, err);
+    }
+    kkt_host_tensors_free(&inputs);
+    return status;
+}
+
 static kkt_status reference_get(kkt_reference_cache *cache, const kkt_kernel *kernel,
                                 const kkt_variant *variant, const kkt_values *problem,
                                 const kkt_values *config, int input_case, uint64_t seed,
                                 const reference **out, kkt_error *err) {
-    reference made = {
-        .key = reference_key(kernel, variant, problem, config, input_case, seed),
-    };
+    char *key = reference_key(kernel, variant, problem, config, input_case, seed);
     for (size_t i = 0; i < cache->count; i++) {
-        if (strcmp(cache->entries[i].key, made.key) == 0) {
-            free(made.key);
-            *out = &cache->entries[i];
+        if (strcmp(cache->entries[i]->key, key) == 0) {
+            free(key);
+            *out = cache->entries[i];
             return KKT_OK;
         }
     }
-    kkt_host_tensors inputs = {0};
-    kkt_status status = kernel->make_inputs(problem, input_case, seed, &inputs, err);
-    if (status == KKT_OK) {
-        arrange(kernel, problem, config, &inputs, &made.inputs);
-        status = reference_compute(kernel, problem, config, &made, err);
+    reference *made = calloc(1, sizeof *made);
+    if (!made) {
+        free(key);
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the references");
     }
-    kkt_host_tensors_free(&inputs);
-    if (status == KKT_OK && cache->count == cache->capacity) {
-        const size_t capacity = cache->capacity ? cache->capacity * 2 : 16;
-        reference *grown = realloc(cache->entries, capacity * sizeof *grown);
-        if (grown) {
-            cache->entries = grown;
-            cache->capacity = capacity;
-        } else {
-            status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the references");
-        }
-    }
+    made->key = key;
+    kkt_status status = reference_make(kernel, problem, config, input_case, seed, made, err);
+    if (status == KKT_OK)
+        status = cache_add(cache, made, err);
     if (status != KKT_OK) {
-        reference_free(&made);
+        reference_free(made);
         return status;
     }
-    cache->entries[cache->count] = made;
-    *out = &cache->entries[cache->count++];
+    *out = made;
     return KKT_OK;
 }
 

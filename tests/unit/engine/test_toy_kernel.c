@@ -7,13 +7,11 @@
 
 #include <cmocka.h>
 
-#include "../kernels/toy_kernel/row_sum.c"
+#include "../kernels/toy_kernel/row_sum.c" // NOLINT(bugprone-suspicious-include)
 
 #include "base/file.h"
 #include "tuner/engine/gate.h"
 #include "tuner/engine/space.h"
-
-extern const kkt_kernel kkt_kernel_row_sum;
 
 /* What the compiler would be told of a configuration, as variables. */
 static long long device_threads, device_rows;
