@@ -1,5 +1,8 @@
-/* make_exports FOLDER: writes the exports of a small made-up database of an H200. */
+/* make_exports FOLDER: writes the exports of a small made-up database of an H200, and the database
+ * itself as FOLDER/k.db. */
 #include "../unit/reports/fixture.h"
+
+#include "tuner/engine/freshness.h"
 
 static void print_path(void *context, const char *path) {
     (void)context;
@@ -14,6 +17,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     fixture *f = state;
+    f->sources = kkt_freshness_make(f->arena, NULL);
     add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100.5, 102);
     add_measured(f, "", "chunk=64,threads=64,inverse=recursive", 101, 103, 105);
     add_measured(f, "", "chunk=32,threads=128,inverse=recursive", 70, 71.25, 72);
@@ -21,9 +25,19 @@ int main(int argc, char **argv) {
     add_measured(f, "tokens=8192,heads_v=32,dtype=fp16", "chunk=64,threads=256,inverse=row", 30, 31,
                  32);
     int status =
-        kkt_view_make(f->db, &f->freshness, f->arch, f->device, NULL, f->arena, &view, &f->error) !=
+        kkt_view_make(f->db, f->sources, f->arch, f->device, NULL, f->arena, &view, &f->error) !=
             KKT_OK ||
         kkt_report_write(&view, argv[1], "sm90", NULL, print_path, NULL, &f->error) != KKT_OK;
+    kkt_db_close(f->db); /* its write-ahead log is then in the file */
+    f->db = NULL;
+    if (status == 0) {
+        kkt_text data = {0};
+        char *path = kkt_path_join(argv[1], "k.db");
+        status = kkt_file_read(f->path, 1 << 26, &data.data, &data.length, &f->error) != KKT_OK ||
+                 kkt_file_write(path, data.data, data.length, &f->error) != KKT_OK;
+        free(data.data);
+        free(path);
+    }
     if (status != 0)
         fprintf(stderr, "%s\n", f->error.message);
     return teardown(&state) != 0 || status;

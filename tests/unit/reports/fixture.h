@@ -32,6 +32,8 @@ typedef struct fixture {
     const kkt_variant *variant;
     char hash[65]; /* of the present sources */
     kkt_freshness freshness;
+    const kkt_freshness *sources; /* NULL, or gives the options of the rows; their compiler is then
+                                     unknown, so that any present one matches */
     kkt_error error;
 } fixture;
 
@@ -126,6 +128,12 @@ static inline int64_t add_build(fixture *f, const kkt_identity *id, const char *
                                .barriers = 1,
                                .cubin_bytes = 20000,
                                .compile_ms = 200};
+    const char *present_hash;
+    if (f->sources != NULL) {
+        record.compiler = NULL;
+        if (!f->sources->present(f->sources->context, id, &present_hash, &record.options))
+            fail_msg("no options for %s", id->config);
+    }
     assert_int_equal(kkt_db_candidate(f->db, id, &candidate, &f->error), KKT_OK);
     assert_int_equal(kkt_db_put_prediction(f->db, candidate, &predicted, &f->error), KKT_OK);
     assert_int_equal(kkt_db_put_build(f->db, candidate, &record, &build, &f->error), KKT_OK);
