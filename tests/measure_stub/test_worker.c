@@ -340,6 +340,57 @@ static void the_callers_data_come_back(void **state) {
     kkt_backend_cuda.close(backend);
 }
 
+/* What a worker answers to one message; the frame is freed. */
+static void expect_error(kkt_child *child, uint32_t kind, const void *bytes, size_t size,
+                         const char *says) {
+    kkt_error err = {0};
+    kkt_error told = {0};
+    kkt_frame frame;
+    assert_int_equal(kkt_child_send(child, kind, bytes, size, 10.0, &err), KKT_OK);
+    assert_int_equal(kkt_child_receive(child, 10.0, &frame), KKT_CHILD_FRAME);
+    assert_int_equal(frame.kind, KKT_WIRE_ERROR);
+    kkt_unpacker in = {.data = frame.payload, .size = frame.size};
+    assert_true(kkt_wire_unpack_error(&in, &told));
+    if (strstr(told.message, says) == NULL) {
+        fail_msg("%s", told.message);
+    }
+    kkt_frame_free(&frame);
+}
+
+static void hostile_messages_are_refused(void **state) {
+    (void)state;
+    kkt_child *child = NULL;
+    kkt_error err = {0};
+    kkt_frame frame;
+    const int64_t words[] = {-1, INT64_MAX, 7};
+    assert_int_equal(kkt_child_open(NULL, KKT_CUDA_ROLE, &child, &err), KKT_OK);
+    expect_error(child, KKT_WIRE_MEASURE, "", 0, "early");
+    expect_error(child, KKT_WIRE_HELLO, words, 3, "hello");
+    expect_error(child, KKT_WIRE_HELLO, &words[1], sizeof words[1], "hello");
+    expect_error(child, KKT_WIRE_SETUP, words, sizeof words, "setup"); /* before hello */
+    assert_int_equal(kkt_child_send(child, KKT_WIRE_HELLO, words, sizeof words[0], 10.0, &err),
+                     KKT_OK);
+    assert_int_equal(kkt_child_receive(child, 10.0, &frame), KKT_CHILD_FRAME);
+    assert_int_equal(frame.kind, KKT_WIRE_INFO);
+    kkt_frame_free(&frame);
+    expect_error(child, KKT_WIRE_HELLO, words, sizeof words[0], "hello"); /* twice */
+    expect_error(child, KKT_WIRE_SETUP, &words[1], sizeof words[1], "setup");
+    expect_error(child, KKT_WIRE_RUN, words, sizeof words, "early");
+    kkt_packer setup = {0};
+    kkt_pack_blob(&setup, "helpers of the stub", 20);
+    assert_int_equal(kkt_child_send(child, KKT_WIRE_SETUP, setup.data, setup.size, 10.0, &err),
+                     KKT_OK);
+    kkt_packer_free(&setup);
+    assert_int_equal(kkt_child_receive(child, 10.0, &frame), KKT_CHILD_FRAME);
+    assert_int_equal(frame.kind, KKT_WIRE_READY);
+    kkt_frame_free(&frame);
+    expect_error(child, KKT_WIRE_MEASURE, words, sizeof words, "unknown kernel");
+    expect_error(child, KKT_WIRE_RETIME, &words[1], sizeof words[1], "retime");
+    expect_error(child, KKT_WIRE_RETIME, &words[2], sizeof words[2], "unknown kernel");
+    expect_error(child, 4711, words, sizeof words, "unknown");
+    kkt_child_close(child);
+}
+
 /* ---- the worker's side ---- */
 
 /* Workers that do not keep to the rules. */
@@ -372,6 +423,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(finalists_are_timed_in_turn),
         cmocka_unit_test(one_bad_finalist_spoils_no_other),
         cmocka_unit_test(the_callers_data_come_back),
+        cmocka_unit_test(hostile_messages_are_refused),
     };
     if (argc == 3 && strcmp(argv[1], "--worker") == 0) {
         if (strcmp(argv[2], "compile") == 0) {

@@ -22,6 +22,7 @@ typedef struct kkt_bench {
     void *host_outputs[KKT_TENSORS_MAX];
     size_t host_output_bytes[KKT_TENSORS_MAX];
     CUevent events[2 * KKT_BENCH_BATCH];
+    int dropped;  /* batches thrown away so far because the GPU was slowed down */
     bool replace; /* the context is lost: nothing more can run in this process */
     bool lost;    /* the device is lost: nothing more can run at all */
 } kkt_bench;

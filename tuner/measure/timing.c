@@ -13,7 +13,8 @@
 #define WARM_BATCHES 20   /* or after this many batches */
 #define BATCH_SECONDS 0.1 /* of a batch: slow candidates are looked at more often */
 #define DROPPED_MOST 5    /* batches repeated because the GPU was slowed down, then they count */
-#define COOL_SECONDS 0.2  /* pause after a dropped batch */
+#define DROPPED_ALL 50   /* of all candidates: a GPU that is always slowed down is taken as it is */
+#define COOL_SECONDS 0.2 /* pause after a dropped batch */
 
 static CUresult make_events(kkt_bench *bench) {
     for (size_t i = 0; i < 2 * KKT_BENCH_BATCH; i++) {
@@ -129,8 +130,9 @@ void kkt_timed_sample(kkt_bench *bench, kkt_timed *timed) {
         return;
     }
     kkt_nvml_state(bench->gpu.nvml, &state);
-    if (state.throttle != 0 && timed->dropped < DROPPED_MOST) {
+    if (state.throttle != 0 && timed->dropped < DROPPED_MOST && bench->dropped < DROPPED_ALL) {
         timed->dropped++;
+        bench->dropped++;
         pause_seconds(COOL_SECONDS);
         return;
     }
