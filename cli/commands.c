@@ -12,6 +12,7 @@
     X(reference)                                                                                   \
     X(model)                                                                                       \
     X(occupancy)                                                                                   \
+    X(explain)                                                                                     \
     X(list)                                                                                        \
     X(export)                                                                                      \
     X(report)                                                                                      \

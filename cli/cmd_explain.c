@@ -1,0 +1,88 @@
+/* `kkttune explain KERNEL`: one configuration; every resource with its headroom, what limits it,
+ * what the compiler made of it, and what breaks first where a parameter moves to its next value. */
+#include <string.h>
+
+#include "cli/explain.h"
+
+static const kkt_option options[] = {
+    KKT_OPTION_ARCH,
+    KKT_OPTION_DEVICE,
+    {"--style", "NAME", "write style; default the kernel's first"},
+    {"--problem", "K=V,...", "problem; keys that are left out keep their default"},
+    {"--config", "K=V,...", "configuration; parameters that are left out keep their default"},
+    {"--cache", "DIR", "cubin cache; default $XDG_CACHE_HOME/kkttune"},
+    KKT_OPTION_JSON,
+};
+
+static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
+                                 const kkt_variant **out, kkt_error *err) {
+    const char *name = kkt_args_get(args, "--style");
+    *out = &kernel->variants[0];
+    if (name == NULL)
+        return KKT_OK;
+    const kkt_style *style = kkt_style_find(name);
+    *out = style == NULL ? NULL : kkt_kernel_variant(kernel, style->id);
+    if (*out != NULL)
+        return KKT_OK;
+    kkt_text list = {0};
+    for (size_t i = 0; i < kernel->variant_count; i++)
+        kkt_text_printf(&list, "%s%s", i > 0 ? ", " : "",
+                        kkt_style_get(kernel->variants[i].style)->name);
+    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s'; it has: %s",
+                                 kernel->name, name, kkt_text_get(&list));
+    kkt_text_free(&list);
+    return status;
+}
+
+static const char *option_or_none(const kkt_args *args, const char *option) {
+    const char *text = kkt_args_get(args, option);
+    return text == NULL ? "" : text;
+}
+
+static kkt_status read_query(const kkt_args *args, explain_query *q, kkt_error *err) {
+    char reason[EXPLAIN_REASON];
+    kkt_status status;
+    if ((status = kkt_kernel_parse(kkt_args_operand(args, 0), &q->kernel, err)) ||
+        (status = kkt_args_arch(args, &q->arch, &q->device, err)) ||
+        (status = choose_variant(args, q->kernel, &q->variant, err)))
+        return status;
+    kkt_params_defaults(&q->kernel->problem, &q->problem);
+    kkt_params_defaults(&q->variant->params, &q->config);
+    if ((status = kkt_params_parse(&q->kernel->problem, option_or_none(args, "--problem"),
+                                   &q->problem, NULL, err)) ||
+        (status = kkt_params_parse(&q->variant->params, option_or_none(args, "--config"),
+                                   &q->config, NULL, err)))
+        return status;
+    if (!explain_predict(q, &q->problem, &q->config, &q->here, reason))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
+    return KKT_OK;
+}
+
+static kkt_status run(const kkt_args *args, kkt_error *err) {
+    explain_query query;
+    memset(&query, 0, sizeof query);
+    kkt_status status = read_query(args, &query, err);
+    if (status == KKT_OK)
+        status = explain_compile(&query, kkt_args_get(args, "--cache"), err);
+    if (status != KKT_OK)
+        return status;
+    explain_limits(&query);
+    explain_moves(&query);
+    if (kkt_args_has(args, "--json"))
+        explain_print_json(&query);
+    else
+        explain_print_text(&query);
+    return KKT_OK;
+}
+
+extern const kkt_command kkt_cmd_explain;
+const kkt_command kkt_cmd_explain = {
+    .name = "explain",
+    .operands = "KERNEL",
+    .summary = "one configuration: resources, what limits it, what breaks first",
+    .details = "Needs no GPU. Where NVRTC is found, compiled values stand beside the prediction.\n"
+               "Times are uncalibrated.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .run = run,
+};
