@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "reports/canonical.h"
@@ -105,6 +106,29 @@ static void add_summary(const kkt_view *view, kkt_document *document) {
                                "compiled entries are the compiler's.");
 }
 
+static int compare_reals(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How far the predictions are from what was measured, over the entries. */
+static void add_model_error(const kkt_view *view, kkt_document *document) {
+    double *ratios = kkt_arena_array(document->arena, view->entry_count + 1, sizeof *ratios);
+    size_t count = 0;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (kkt_entry_measured(entry) && entry->time_us > 0 && entry->predicted_us > 0)
+            ratios[count++] = entry->predicted_us / entry->time_us;
+    }
+    if (count == 0)
+        return;
+    qsort(ratios, count, sizeof *ratios, compare_reals);
+    kkt_document_paragraph(document,
+                           "The model's error over the %zu measured entries: predicted over "
+                           "measured time is %.2f in the median, from %.2f to %.2f.",
+                           count, ratios[count / 2], ratios[0], ratios[count - 1]);
+}
+
 static void add_reading(kkt_document *document) {
     kkt_document_heading(document, 2, "How to read this");
     kkt_document_item(document,
@@ -198,6 +222,21 @@ static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document
     }
 }
 
+/* A lower bound above a measured time is a fault of the model: said, not hidden. */
+static void add_broken_bounds(const kkt_view *view, size_t at, size_t end, kkt_document *document) {
+    char bound[32], time[32];
+    for (size_t i = at; i < end; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (kkt_entry_measured(entry) && entry->lower_bound_us > entry->high_us)
+            kkt_document_item(document,
+                              "At C = %lld the lower bound (%s us) is above the measured time "
+                              "(%s us): the model is wrong about this configuration.",
+                              (long long)entry->chunk,
+                              kkt_content_real(entry->lower_bound_us, bound),
+                              kkt_content_real(entry->time_us, time));
+    }
+}
+
 static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_document *document) {
     static const char *const headings[] = {"#C",
                                            "#Threads",
@@ -228,6 +267,7 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
         kkt_block *table = kkt_document_table(document, caption, headings);
         for (size_t j = i; j < end; j++)
             add_chunk_row(document, table, &view->entries[j]);
+        add_broken_bounds(view, i, end, document);
         for (size_t j = i; j < end; j++)
             if (view->entries[j].chunk == KKT_DEFAULT_CHUNK && view->entries[j].reason != NULL)
                 kkt_document_paragraph(document, "The model at C = %d: %s.", KKT_DEFAULT_CHUNK,
@@ -415,6 +455,7 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
                                   view->device->full_name);
     kkt_document_heading(out, 1, "%s", out->title);
     add_summary(view, out);
+    add_model_error(view, out);
     add_reading(out);
     add_kernels(view, false, out);
     add_kernels(view, true, out);

@@ -200,6 +200,11 @@ static void test_html_and_markdown_agree(void **state) {
         markdown_rows += at[2] != '-';
     assert_int_equal(html_rows, markdown_rows);
     assert_non_null(strstr(markdown.data, "two runs differ"));
+    /* The made-up bound of 75 us is above the 71 us at C = 32: the report owns up to it. */
+    assert_non_null(strstr(markdown.data, "At C = 32 the lower bound (75 us) is above the measured "
+                                          "time (71 us)"));
+    assert_non_null(strstr(markdown.data, "over the 3 measured entries"));
+    assert_non_null(strstr(markdown.data, "Ties of"));
     kkt_text_free(&html);
     kkt_text_free(&markdown);
 }
