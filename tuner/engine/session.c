@@ -212,6 +212,15 @@ static kkt_status run_phases(session *s, kkt_error *err) {
     return status == KKT_OK ? summarize(s, err) : status;
 }
 
+/* Without a GPU a default run compiles a fixed number of candidates beside the recorded winners, so
+ * that its repetition finds nothing left to do. */
+static int64_t evals_of(const kkt_session_options *options, const kkt_backend *backend) {
+    if (options->budget_evals > 0) {
+        return options->budget_evals;
+    }
+    return backend || options->exhaustive ? INT64_MAX : EVALS_PER_TASK;
+}
+
 kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_compile_pool *pool,
                            const kkt_backend_type *backend_type, kkt_backend *backend,
                            kkt_session_summary *out, kkt_error *err) {
@@ -225,7 +234,7 @@ kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_c
         .arena = kkt_arena_open(),
         .out = out,
         .start_s = now_seconds(),
-        .evals_left = options->budget_evals > 0 ? options->budget_evals : INT64_MAX,
+        .evals_left = evals_of(options, backend),
     };
     bool compiles = pool && !kkt_compile_pool_unavailable(pool);
     s.freshness = kkt_freshness_make(s.arena, compiles ? kkt_compile_pool_version(pool) : NULL);
