@@ -288,6 +288,9 @@ static kkt_status cuda_run(kkt_backend *backend, const kkt_measure_request *requ
     if (status == KKT_OK) {
         status = send_inputs(backend, tensors, err);
     }
+    if (status != KKT_OK) {
+        kkt_link_drop(&backend->link); /* it may still wait for the rest */
+    }
     if (status == KKT_OK) {
         status = kkt_link_must(&backend->link, KKT_WIRE_READY, KKT_LINK_INPUT_SECONDS,
                                "while taking inputs", &frame, err);
