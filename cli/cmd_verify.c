@@ -69,14 +69,13 @@ static kkt_status choose(job *j, kkt_error *err) {
     while (kkt_space_next(space, NULL, NULL, &point))
         total++;
     const int64_t wanted = j->wanted == 0 || j->wanted > total ? total : j->wanted;
-    j->rows = calloc((size_t)wanted + 1, sizeof *j->rows);
     if (total == 0)
         status = kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s fits this problem",
                           j->kernel->name);
-    else if (!j->rows)
+    else if (!(j->rows = calloc((size_t)wanted, sizeof *j->rows)))
         status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     kkt_space_rewind(space);
-    for (int64_t at = 0; status == KKT_OK && kkt_space_next(space, NULL, NULL, &point); at++) {
+    for (int64_t at = 0; j->rows && kkt_space_next(space, NULL, NULL, &point); at++) {
         const int64_t next = wanted > 1 ? j->count * (total - 1) / (wanted - 1) : 0;
         if (j->count < wanted && at == next)
             j->rows[j->count++].point = point;
