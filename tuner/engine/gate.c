@@ -10,6 +10,8 @@
 /* ---- scoring a part ---- */
 
 double kkt_score_rel_fro(const kkt_score *score) {
+    if (score->not_finite > 0)
+        return INFINITY;
     if (score->error_sq == 0.0)
         return 0.0;
     return score->reference_sq > 0.0 ? sqrt(score->error_sq / score->reference_sq) : INFINITY;

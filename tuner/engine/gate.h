@@ -40,6 +40,7 @@ kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
 kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *problem,
                                const kkt_host_tensors *tensors, const kkt_region *regions,
                                int count, const double *expected, kkt_score *score, kkt_error *err);
+/* Infinite where an element is not finite, or wrong where the reference is all zero. */
 double kkt_score_rel_fro(const kkt_score *score);
 
 #endif

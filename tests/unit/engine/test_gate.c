@@ -181,6 +181,9 @@ static void relative_error_of_nothing(void **state) {
     score.error_sq = 1e-30; /* an error where the reference is zero is infinitely large */
     assert_true(isinf(kkt_score_rel_fro(&score)));
     score.reference_sq = 1e-26;
+    score.not_finite = 1; /* a NaN is not left out of the figure */
+    assert_true(isinf(kkt_score_rel_fro(&score)));
+    score.not_finite = 0;
     assert_true(fabs(kkt_score_rel_fro(&score) - (1e-2)) < 1e-12);
 }
 
