@@ -29,6 +29,9 @@ template <class L, Order ORDER> KKT_DEVICE float sub_element(const float *sub, i
 // c += A B over eight columns of A on the CUDA cores. A is two sub-blocks one above the other; a
 // NULL half counts as zeros. B is one sub-block.
 template <class L, Order A, Order B> struct MultiplyFp32 {
+    // Parts of up to so many sub-block rows are unrolled; a step is about 100 instructions.
+    static constexpr int unrolled = 4;
+
     template <int STRIP>
     KKT_DEVICE void step(Fragment (&c)[STRIP], const float *upper, const float *lower,
                          const float *const (&b)[STRIP], int lane) {
@@ -84,26 +87,39 @@ template <class L, Order A, Order B> struct MultiplyFp32 {
             }
         }
     }
+
+    // What is stored of an element of X that the next product only reads.
+    KKT_DEVICE float stored(float value) {
+        return value;
+    }
 };
 
-// The same on tensor cores, operands rounded to tf32.
+// The same on tensor cores. B, which is nothing but an operand, was rounded when it was stored; A
+// is part of the result and is rounded here.
 template <class L, Order A, Order B> struct MultiplyTf32 {
+    static constexpr int unrolled = 8; // a step is about 15 instructions
+
     template <int STRIP>
     KKT_DEVICE void step(Fragment (&c)[STRIP], const float *upper, const float *lower,
                          const float *const (&b)[STRIP], int lane) {
         const int r = lane / 4;
         const int k = lane % 4;
-        u32 left[4];
-        left[0] = upper ? round_tf32(sub_element<L, A>(upper, r, k)) : 0;
-        left[1] = lower ? round_tf32(sub_element<L, A>(lower, r, k)) : 0;
-        left[2] = upper ? round_tf32(sub_element<L, A>(upper, r, k + 4)) : 0;
-        left[3] = lower ? round_tf32(sub_element<L, A>(lower, r, k + 4)) : 0;
+        const float left[4] = {
+            upper ? round_tf32(sub_element<L, A>(upper, r, k)) : 0.0f,
+            lower ? round_tf32(sub_element<L, A>(lower, r, k)) : 0.0f,
+            upper ? round_tf32(sub_element<L, A>(upper, r, k + 4)) : 0.0f,
+            lower ? round_tf32(sub_element<L, A>(lower, r, k + 4)) : 0.0f,
+        };
 #pragma unroll
         for (int s = 0; s < STRIP; ++s) {
-            const u32 right[2] = {round_tf32(sub_element<L, B>(b[s], k, r)),
-                                  round_tf32(sub_element<L, B>(b[s], k + 4, r))};
+            const float right[2] = {sub_element<L, B>(b[s], k, r),
+                                    sub_element<L, B>(b[s], k + 4, r)};
             mma_tf32(c[s], left, right);
         }
+    }
+
+    KKT_DEVICE float stored(float value) {
+        return round_tf32(value);
     }
 };
 
@@ -120,40 +136,45 @@ KKT_DEVICE void store_sub(float *sub, float first, float second, int lane) {
     }
 }
 
-// A coupled part: `rows` x `columns` sub-blocks, the first of them sub-block (row, column).
-struct Part {
-    int row, rows, column, columns;
+// A coupled part: ROWS x COLUMNS sub-blocks, the first of them sub-block (row, column).
+template <int ROWS, int COLUMNS> struct Part {
+    static constexpr int rows = ROWS;
+    static constexpr int columns = COLUMNS;
+    int row, column;
 };
 
 // STRIP sub-block columns of X, from `first` on (counted inside the part): X <- T11 X. X is left in
 // the order OUT inside each sub-block. One warp.
-template <class L, template <class, Order, Order> class Multiply, int STRIP, Order OUT>
-KKT_DEVICE void multiply_left(float *head, const Part &part, int first, int lane) {
-#pragma unroll
-    for (int i = (part.rows - 1) / 2 * 2; i >= 0; i -= 2) {
-        const bool pair = i + 1 < part.rows;
+template <class L, template <class, Order, Order> class Multiply, int STRIP, Order OUT, class X>
+KKT_DEVICE void multiply_left(float *head, const X &part, int first, int lane) {
+    using Product = Multiply<L, kRowMajor, kRowMajor>;
+#pragma unroll(X::rows <= Product::unrolled ? 16 : 1)
+    for (int i = (X::rows - 1) / 2 * 2; i >= 0; i -= 2) {
+        const bool pair = i + 1 < X::rows;
         Fragment c[STRIP];
 #pragma unroll
         for (int s = 0; s < STRIP; ++s)
             fragment_clear(c[s]);
-#pragma unroll
-        for (int k = 0; k < part.rows && k <= i + 1; ++k) {
+#pragma unroll(X::rows <= Product::unrolled ? 16 : 1)
+        for (int k = 0; k < X::rows && k <= i + 1; ++k) {
             const float *upper = k <= i ? head + L::sub_at(part.row + i, part.row + k) : nullptr;
             const float *lower = pair ? head + L::sub_at(part.row + i + 1, part.row + k) : nullptr;
             const float *b[STRIP];
 #pragma unroll
             for (int s = 0; s < STRIP; ++s)
                 b[s] = head + L::sub_at(part.row + k, part.column + first + s);
-            Multiply<L, kRowMajor, kRowMajor>::template step<STRIP>(c, upper, lower, b, lane);
+            Product::template step<STRIP>(c, upper, lower, b, lane);
         }
         __syncwarp(); // all lanes have read rows i and i + 1 of X
 #pragma unroll
         for (int s = 0; s < STRIP; ++s) {
             float *x = head + L::sub_at(part.row + i, part.column + first + s);
-            store_sub<L, OUT>(x, c[s].value[0], c[s].value[1], lane);
+            store_sub<L, OUT>(x, Product::stored(c[s].value[0]), Product::stored(c[s].value[1]),
+                              lane);
             if (pair) {
                 x = head + L::sub_at(part.row + i + 1, part.column + first + s);
-                store_sub<L, OUT>(x, c[s].value[2], c[s].value[3], lane);
+                store_sub<L, OUT>(x, Product::stored(c[s].value[2]), Product::stored(c[s].value[3]),
+                                  lane);
             }
         }
     }
@@ -161,19 +182,20 @@ KKT_DEVICE void multiply_left(float *head, const Part &part, int first, int lane
 
 // STRIP sub-block rows of X, from `first` on: X <- sign X T00, where X comes in the order IN inside
 // each sub-block and is left row-major. One warp.
-template <class L, template <class, Order, Order> class Multiply, int STRIP, Order IN>
-KKT_DEVICE void multiply_right(float *head, const Part &part, int first, float sign, int lane) {
+template <class L, template <class, Order, Order> class Multiply, int STRIP, Order IN, class X>
+KKT_DEVICE void multiply_right(float *head, const X &part, int first, float sign, int lane) {
     // The right operand is X^T: an X stored transposed is X^T in row-major order.
     constexpr Order transposed = IN == kRowMajor ? kColumnMajor : kRowMajor;
-#pragma unroll
-    for (int j = 0; j < part.columns; j += 2) {
-        const bool pair = j + 1 < part.columns;
+    using Product = Multiply<L, kColumnMajor, transposed>;
+#pragma unroll(X::columns <= Product::unrolled ? 16 : 1)
+    for (int j = 0; j < X::columns; j += 2) {
+        const bool pair = j + 1 < X::columns;
         Fragment c[STRIP];
 #pragma unroll
         for (int s = 0; s < STRIP; ++s)
             fragment_clear(c[s]);
-#pragma unroll
-        for (int k = j; k < part.columns; ++k) {
+#pragma unroll(X::columns <= Product::unrolled ? 16 : 1)
+        for (int k = j; k < X::columns; ++k) {
             const float *upper = head + L::sub_at(part.column + k, part.column + j);
             const float *lower =
                 pair && k > j ? head + L::sub_at(part.column + k, part.column + j + 1) : nullptr;
@@ -181,7 +203,7 @@ KKT_DEVICE void multiply_right(float *head, const Part &part, int first, float s
 #pragma unroll
             for (int s = 0; s < STRIP; ++s)
                 b[s] = head + L::sub_at(part.row + first + s, part.column + k);
-            Multiply<L, kColumnMajor, transposed>::template step<STRIP>(c, upper, lower, b, lane);
+            Product::template step<STRIP>(c, upper, lower, b, lane);
         }
         __syncwarp(); // all lanes have read columns j and j + 1 of X
 #pragma unroll

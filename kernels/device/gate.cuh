@@ -52,6 +52,7 @@ template <int CHUNK> KKT_DEVICE void gate_scan(const GateTables &head, int lane)
 // Decay over the strips strictly between J and I, I > J.
 KKT_DEVICE float gate_between(const float *sum, int strip_i, int strip_j) {
     float exponent = 0.0f;
+#pragma unroll 1
     for (int strip = strip_j + 1; strip < strip_i; ++strip)
         exponent += sum[strip * kStrip + kStrip - 1];
     return exp2_approx(exponent);

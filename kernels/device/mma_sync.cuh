@@ -49,9 +49,10 @@ KKT_DEVICE void mma_x_yt(Fragment &c, const OperandTile &x, const OperandTile &y
 //
 //     A (16 x 8)   a[0] (r, k)   a[1] (r + 8, k)   a[2] (r, k + 4)   a[3] (r + 8, k + 4)
 //     B (8 x 8)    b[0] (k, r)   b[1] (k + 4, r)
-KKT_DEVICE void mma_tf32(Fragment &c, const u32 a[4], const u32 b[2]) {
+KKT_DEVICE void mma_tf32(Fragment &c, const float a[4], const float b[2]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+                 : "r"(__float_as_int(a[0])), "r"(__float_as_int(a[1])), "r"(__float_as_int(a[2])),
+                   "r"(__float_as_int(a[3])), "r"(__float_as_int(b[0])), "r"(__float_as_int(b[1])));
 }

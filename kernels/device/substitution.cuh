@@ -4,15 +4,15 @@
 //     x_i = [i = j] - sum of L_ik x_k over k < i
 //
 // so that rows of L are read by all lanes of a block at once (a broadcast), and a column needs
-// nothing of its neighbours.
+// nothing of its neighbours. Above j the sums are of zeros, so x is 0 there exactly, and 1 at j.
 #pragma once
 
 #include "device/lower_blocks.cuh"
 #include "device/team.cuh"
 #include "device/types.cuh"
 
-// Columns `column[c]` of the diagonal blocks, CHAINS at a time, with x in registers. A column above
-// the chunk is a lane without work.
+// Columns `column[c]` of the diagonal blocks, CHAINS at a time, with x in registers. A column past
+// the chunk is a lane without work, in a warp that has some.
 template <class L, int CHUNK, int CHAINS>
 KKT_DEVICE void substitute_columns(float *head, const int (&column)[CHAINS]) {
     constexpr int B = L::block;
@@ -48,7 +48,7 @@ KKT_DEVICE void substitute_columns(float *head, const int (&column)[CHAINS]) {
         if (column[c] < CHUNK) {
 #pragma unroll
             for (int i = 0; i < B; ++i)
-                block[c][i * L::row_words + j] = i > j ? x[c][i] : i == j ? 1.0f : 0.0f;
+                block[c][i * L::row_words + j] = x[c][i];
         }
     }
 }
@@ -61,6 +61,8 @@ KKT_DEVICE void substitute_blocks(float *head, const T &team) {
     constexpr int chains = columns > 1 && L::block < 32 ? 2 : 1;
 #pragma unroll 1
     for (int n = 0; n < columns; n += chains) {
+        if (n * T::threads + team.warp * kWarp >= CHUNK)
+            break; // a warp beyond the chunk must not read what others write
         int column[chains];
 #pragma unroll
         for (int c = 0; c < chains; ++c)

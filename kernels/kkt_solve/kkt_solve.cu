@@ -56,6 +56,9 @@ struct P {
     static constexpr int subs = chunk / 8; // 8 x 8 sub-blocks a side
     static constexpr int block_subs = block / 8;
     static constexpr int team_warps = warps > heads ? warps / heads : 1;
+    // Loops over the couplings' strips: unrolled where a warp has them all and the code stays
+    // small, so that every address is a constant.
+    static constexpr int unroll = team_warps == 1 && chunk <= (couple == kTf32 ? 64 : 32) ? 64 : 1;
 };
 
 using Lower = LowerBlocks<P::chunk, P::block, KKT_BLOCK_PAD, KKT_ROW_PAD>;
@@ -115,7 +118,7 @@ KKT_DEVICE i64 sequence_start(const Problem &p, int n) {
 // Chunk `slot` of the grid; false for a surplus one. Sequence n owns the slots from
 // start(n) / chunk + n on: enough for its chunks, and known to be at most tokens / chunk +
 // sequences in all without looking at the lengths.
-KKT_DEVICE bool find_rows(const Problem &p, i64 slot, i64 &first, int &rows) {
+KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
     i64 start, length, chunk;
     if (p.cu_seqlens) {
         int low = 0;
@@ -131,7 +134,7 @@ KKT_DEVICE bool find_rows(const Problem &p, i64 slot, i64 &first, int &rows) {
         length = sequence_start(p, low + 1) - start;
         chunk = slot - (start / P::chunk + low);
     } else {
-        const i64 chunks = (p.tokens + P::chunk - 1) / P::chunk;
+        const u32 chunks = (u32)((p.tokens + P::chunk - 1) / P::chunk);
         start = slot / chunks * p.tokens;
         length = p.tokens;
         chunk = slot % chunks;
@@ -206,78 +209,115 @@ KKT_DEVICE int tile_column(int n, int row) {
     return n - row * (row + 1) / 2;
 }
 
-// Step 2: this warp's tiles of K K^T.
+// Step 2: this warp's tiles of K K^T. A warp at the end of the list repeats its last tile rather
+// than branch.
 KKT_DEVICE void multiply_k_kt(const u16 *tile, Fragment (&c)[Tiles::per_warp][2], int warp,
                               int lane) {
     // Lanes 0..15 name the rows of the left half of an operand tile, lanes 16..31 of the right.
     const u32 k = shared_address(tile + lane % 16 * Layout::k_row + lane / 16 * 8);
+    u32 x_at[Tiles::per_warp], y_at[Tiles::per_warp];
 #pragma unroll
     for (int n = 0; n < Tiles::per_warp; ++n) {
+        const int t = min(warp * Tiles::per_warp + n, Tiles::count - 1);
+        const int row = tile_row(t);
+        x_at[n] = k + (u32)(row * 16 * Layout::k_row) * 2;
+        y_at[n] = k + (u32)(tile_column(t, row) * 16 * Layout::k_row) * 2;
         fragment_clear(c[n][0]);
         fragment_clear(c[n][1]);
     }
-#pragma unroll 2
+#pragma unroll(P::dk <= 128 ? 8 : 2)
     for (int depth = 0; depth < P::dk; depth += 16) {
-        OperandTile x;
-        int loaded = -1; // strip of 16 rows that x holds
+        OperandTile x, y;
 #pragma unroll
         for (int n = 0; n < Tiles::per_warp; ++n) {
-            const int t = warp * Tiles::per_warp + n;
-            if (t >= Tiles::count)
-                break;
-            const int row = tile_row(t);
-            const int column = tile_column(t, row);
-            if (row != loaded)
-                x = load_operand_tile(k + (u32)(row * 16 * Layout::k_row + depth) * 2);
-            loaded = row;
-            OperandTile y = x;
-            if (column != row)
-                y = load_operand_tile(k + (u32)(column * 16 * Layout::k_row + depth) * 2);
+            if (n == 0 || x_at[n] != x_at[n - 1])
+                x = load_operand_tile(x_at[n] + depth * 2);
+            y = x;
+            if (y_at[n] != x_at[n])
+                y = load_operand_tile(y_at[n] + depth * 2);
             mma_x_yt<P::bf16>(c[n][0], x, y, 0);
             mma_x_yt<P::bf16>(c[n][1], x, y, 1);
         }
     }
 }
 
-// Step 3: one half (8 columns) of a tile of L of one head to shared memory. (strip_i, strip_j): the
-// tile; the diagonal becomes 1 and what is above it 0.
-KKT_DEVICE void store_lower(float *head, const GateTables &gate, const Fragment &c, int strip_i,
-                            int strip_j, int half, int lane) {
-    const int column = strip_j * 16 + half * 8 + fragment_column(lane);
-    float factor[2] = {1.0f, 1.0f};
-    float between = 1.0f;
-    if (P::gated && strip_i != strip_j) {
-        const float2 f = *(const float2 *)(gate.column + column);
-        between = gate_between(gate.sum, strip_i, strip_j);
-        factor[0] = f.x;
-        factor[1] = f.y;
-    }
+// Where a lane's elements of a 16 x 16 tile of L go: word offsets in a head, by 8 x 8 sub-block.
+struct TilePlace {
+    int row, column; // of the lane's first element, in the chunk
+    int at[2][2];    // [lower eight rows][right eight columns]
+};
+
+KKT_DEVICE TilePlace place_tile(int strip_i, int strip_j, int lane) {
+    TilePlace p;
+    p.row = strip_i * 16 + fragment_row(lane);
+    p.column = strip_j * 16 + fragment_column(lane);
 #pragma unroll
-    for (int e = 0; e < 2; ++e) { // upper and lower eight rows
-        const int i8 = strip_i * 2 + e;
-        const int j8 = strip_j * 2 + half;
-        if (!Lower::has_sub(i8, j8))
-            continue;
-        const int row = i8 * 8 + fragment_row(lane);
-        float l[2];
+    for (int e = 0; e < 2; ++e)
 #pragma unroll
-        for (int d = 0; d < 2; ++d) {
-            const float a = c.value[2 * e + d];
-            if (strip_i != strip_j) {
-                l[d] = a * (gate.row[row] * between) * factor[d];
-            } else {
-                const int j = column + d;
-                const bool below = row > j;
-                const float decay =
-                    P::gated ? gate_inside(gate.sum[row], gate.sum[j], below) : 1.0f;
-                l[d] = below ? gate.beta[row] * a * decay : row == j ? 1.0f : 0.0f;
+        for (int half = 0; half < 2; ++half)
+            p.at[e][half] = Lower::sub_at(strip_i * 2 + e, strip_j * 2 + half) +
+                            fragment_row(lane) * Lower::row_words + fragment_column(lane);
+    return p;
+}
+
+// Step 3: a tile of L below the diagonal strip, for one head. Blocks that couplings read are
+// operands and nothing else: negated and rounded here where that is asked for.
+KKT_DEVICE void store_tile_below(float *head, const GateTables &gate, const Fragment (&c)[2],
+                                 const TilePlace &p, float between, bool coupled) {
+    const float factor = P::negate_early && coupled ? -between : between;
+    const float rows[2] = {gate.row[p.row] * factor, gate.row[p.row + 8] * factor};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float2 columns = make_float2(1.0f, 1.0f);
+        if (P::gated)
+            columns = *(const float2 *)(gate.column + p.column + half * 8);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            float a = c[half].value[2 * e] * rows[e] * columns.x;
+            float b = c[half].value[2 * e + 1] * rows[e] * columns.y;
+            if (P::couple == kTf32 && coupled) {
+                a = round_tf32(a);
+                b = round_tf32(b);
             }
+            Lower::store_2(head + p.at[e][half], a, b);
         }
-        const bool coupled = i8 / P::block_subs != j8 / P::block_subs;
-        const float sign = P::negate_early && coupled ? -1.0f : 1.0f;
-        float *sub = head + Lower::sub_at(i8, j8);
-        store_sub<Lower, kRowMajor>(sub, sign * l[0], sign * l[1], lane);
     }
+}
+
+// Step 3: a tile on the diagonal. Substitution in registers reads nothing on or above the diagonal;
+// substitute_rows needs ones and zeros there.
+KKT_DEVICE void store_tile_diagonal(float *head, const GateTables &gate, const Fragment (&c)[2],
+                                    const TilePlace &p) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const int column = p.column + half * 8;
+        float2 sum_j = make_float2(0.0f, 0.0f);
+        if (P::gated)
+            sum_j = *(const float2 *)(gate.sum + column);
+#pragma unroll
+        for (int e = half; e < 2; ++e) {
+            const int row = p.row + e * 8;
+            const bool coupled = P::block == 8 && e > half; // below 8 x 8 diagonal blocks
+            const float beta = P::negate_early && coupled ? -gate.beta[row] : gate.beta[row];
+            float a = beta * c[half].value[2 * e];
+            float b = beta * c[half].value[2 * e + 1];
+            if (P::gated) {
+                a *= gate_inside(gate.sum[row], sum_j.x, row > column);
+                b *= gate_inside(gate.sum[row], sum_j.y, row > column + 1);
+            }
+            if (P::couple == kTf32 && coupled) {
+                a = round_tf32(a);
+                b = round_tf32(b);
+            }
+            if (P::block > kWarp) {
+                a = row > column ? a : row == column ? 1.0f : 0.0f;
+                b = row > column + 1 ? b : row == column + 1 ? 1.0f : 0.0f;
+            }
+            Lower::store_2(head + p.at[e][half], a, b);
+        }
+    }
+    if (P::block > kWarp)
+        Lower::store_2(head + p.at[0][1], 0.0f, 0.0f);
 }
 
 // Step 3 for substitute_rows: zeros above the diagonal.
@@ -298,97 +338,134 @@ KKT_DEVICE void store_tiles(float *lower, float *tables, const Fragment (&c)[Til
             break;
         const int i = tile_row(t);
         const int j = tile_column(t, i);
-#pragma unroll 1
+        const bool coupled = i * 16 / P::block != j * 16 / P::block;
+        const TilePlace place = place_tile(i, j, lane);
+#pragma unroll(Tiles::per_warp <= 3 ? P::heads : 1)
         for (int h = 0; h < P::heads; ++h) {
             float *head = lower + h * Lower::words;
             const GateTables gate = tables_of(tables, h);
-            store_lower(head, gate, c[n][0], i, j, 0, lane);
-            store_lower(head, gate, c[n][1], i, j, 1, lane);
-            if (P::inverse == kRow && i != j)
-                clear_upper(head, i, j, lane);
+            if (i == j) {
+                store_tile_diagonal(head, gate, c[n], place);
+            } else {
+                const float between = P::gated && i > j + 1 ? gate_between(gate.sum, i, j) : 1.0f;
+                store_tile_below(head, gate, c[n], place, between, coupled);
+                if (P::block > kWarp)
+                    clear_upper(head, i, j, lane);
+            }
         }
     }
 }
 
-// Step 4: the part of T below inverted diagonal blocks, shared among the team's warps.
-template <int STRIP>
-KKT_DEVICE void couple(float *head, const HeadTeam &team, Part part, int parts) {
+// Step 4: PARTS parts of T, each ROWS x COLUMNS sub-blocks below inverted diagonal blocks; the
+// first begins at sub-block row `row`, the others follow along the diagonal. Strips are shared
+// among the team's warps.
+template <int ROWS, int COLUMNS, int PARTS>
+KKT_DEVICE void couple(float *head, const HeadTeam &team, int row) {
     constexpr Order order = P::transpose ? kColumnMajor : kRowMajor;
     constexpr float sign = P::negate_early ? 1.0f : -1.0f;
-    const int step = 2 * part.rows; // from one part to the next
-    const int column_strips = part.columns / STRIP;
-    const int row_strips = part.rows / STRIP;
-#pragma unroll 1
-    for (int n = team.warp; n < parts * column_strips; n += HeadTeam::warps) {
-        const int at = n / column_strips * step;
-        const Part x = {part.row + at, part.rows, part.column + at, part.columns};
+    // Strips of 16 columns use each left operand twice; of 8 there are twice as many to share out.
+    constexpr int strip = P::block_subs == 1 || P::chunk / 32 < HeadTeam::warps ? 1 : 2;
+    constexpr int column_strips = COLUMNS / strip;
+    constexpr int row_strips = ROWS / strip;
+#pragma unroll(P::unroll)
+    for (int n = 0; n < divide_up(PARTS * column_strips, HeadTeam::warps); ++n) {
+        const int task = n * HeadTeam::warps + team.warp;
+        if (HeadTeam::warps > 1 && task >= PARTS * column_strips)
+            break;
+        const int at = task / column_strips * 2 * ROWS;
+        const int first = task % column_strips * strip;
+        const Part<ROWS, COLUMNS> x = {row + at, at};
         if (P::couple == kTf32)
-            multiply_left<Lower, MultiplyTf32, STRIP, order>(head, x, n % column_strips * STRIP,
-                                                             team.lane);
+            multiply_left<Lower, MultiplyTf32, strip, order>(head, x, first, team.lane);
         else
-            multiply_left<Lower, MultiplyFp32, STRIP, order>(head, x, n % column_strips * STRIP,
-                                                             team.lane);
+            multiply_left<Lower, MultiplyFp32, strip, order>(head, x, first, team.lane);
     }
     team.sync();
-#pragma unroll 1
-    for (int n = team.warp; n < parts * row_strips; n += HeadTeam::warps) {
-        const int at = n / row_strips * step;
-        const Part x = {part.row + at, part.rows, part.column + at, part.columns};
+#pragma unroll(P::unroll)
+    for (int n = 0; n < divide_up(PARTS * row_strips, HeadTeam::warps); ++n) {
+        const int task = n * HeadTeam::warps + team.warp;
+        if (HeadTeam::warps > 1 && task >= PARTS * row_strips)
+            break;
+        const int at = task / row_strips * 2 * ROWS;
+        const int first = task % row_strips * strip;
+        const Part<ROWS, COLUMNS> x = {row + at, at};
         if (P::couple == kTf32)
-            multiply_right<Lower, MultiplyTf32, STRIP, order>(head, x, n % row_strips * STRIP, sign,
-                                                              team.lane);
+            multiply_right<Lower, MultiplyTf32, strip, order>(head, x, first, sign, team.lane);
         else
-            multiply_right<Lower, MultiplyFp32, STRIP, order>(head, x, n % row_strips * STRIP, sign,
-                                                              team.lane);
+            multiply_right<Lower, MultiplyFp32, strip, order>(head, x, first, sign, team.lane);
     }
     team.sync();
 }
 
+// Neighbouring blocks of SIZE sub-blocks to blocks of twice the size, until there is one.
+template <int SIZE> KKT_DEVICE void couple_recursive(float *head, const HeadTeam &team) {
+    if constexpr (SIZE < P::subs) {
+        couple<SIZE, SIZE, P::subs / (2 * SIZE)>(head, team, SIZE);
+        couple_recursive<2 * SIZE>(head, team);
+    }
+}
+
+// The block row that begins at sub-block ROW to the inverse above it, then the next.
+template <int ROW> KKT_DEVICE void couple_flat(float *head, const HeadTeam &team) {
+    if constexpr (ROW < P::subs) {
+        couple<P::block_subs, ROW, 1>(head, team, ROW);
+        couple_flat<ROW + P::block_subs>(head, team);
+    }
+}
+
 // Step 4: the inverse of one head, in place.
 KKT_DEVICE void invert(float *head, const HeadTeam &team) {
-    // Strips of 16 columns use each left operand twice; of 8 there are twice as many to share out.
-    constexpr int strip = P::block_subs == 1 || P::chunk / 32 < HeadTeam::warps ? 1 : 2;
     if constexpr (P::block > kWarp)
         substitute_rows<Lower, P::chunk>(head, team);
     else
         substitute_blocks<Lower, P::chunk>(head, team);
     team.sync();
-    if constexpr (P::inverse == kRecursive) {
-#pragma unroll
-        for (int size = P::block_subs; size < P::subs; size *= 2)
-            couple<strip>(head, team, {size, size, 0, size}, P::subs / (2 * size));
-    } else if constexpr (P::inverse == kFlat) {
-#pragma unroll 1
-        for (int row = P::block_subs; row < P::subs; row += P::block_subs)
-            couple<strip>(head, team, {row, P::block_subs, 0, row}, 1);
-    }
+    if constexpr (P::inverse == kRecursive)
+        couple_recursive<P::block_subs>(head, team);
+    else if constexpr (P::inverse == kFlat)
+        couple_flat<P::block_subs>(head, team);
 }
 
 KKT_DEVICE u32 pack(float a, float b) {
     return P::bf16 ? pack_bf16(a, b) : pack_fp16(a, b);
 }
 
-// Eight elements of row `row` of T from column 8 j on, in the output's type.
-KKT_DEVICE uint4 output_unit(const float *head, int row, int j) {
-    const float *sub = head + Lower::sub_at(row / 8, j) + row % 8 * Lower::row_words;
-    const float4 a = Lower::load_4(sub);
-    const float4 b = Lower::load_4(sub + 4);
+// Eight elements of a row of a sub-block from `word` on, in the output's type.
+KKT_DEVICE uint4 output_unit(const float *word) {
+    const float4 a = Lower::load_4(word);
+    const float4 b = Lower::load_4(word + 4);
     return make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w));
 }
 
-// Step 4: T of one head to global memory, 16 bytes a thread.
+// How a team walks a chunk x chunk matrix of 16-byte units: a warp takes 8 rows (16 where a row has
+// but two units) by `units` units, lanes down the rows first. So eight lanes that share a pass of
+// shared memory read the eight rows of one sub-block, and 64 bytes of a row leave together.
+struct Walk {
+    static constexpr int units = P::subs < 4 ? P::subs : 4;
+    static constexpr int rows = kWarp / units;
+    static constexpr int across = P::subs / units; // steps a row of sub-blocks
+    static constexpr int steps = P::chunk / rows * across;
+};
+
+// Step 4: T of one head to global memory, 16 bytes a lane.
 KKT_DEVICE void store_t(const Problem &p, const Work &w, const float *head, int head_v,
                         const HeadTeam &team) {
-    u16 *t = p.t + (w.first * p.heads_v + head_v) * P::chunk;
     const i64 row_stride = (i64)p.heads_v * P::chunk;
-#pragma unroll 4
-    for (int n = team.thread(); n < P::chunk * P::subs; n += HeadTeam::threads) {
-        const int row = n / P::subs;
-        const int j = n % P::subs;
-        if (row < w.rows) {
-            const uint4 unit = j <= row / 8 ? output_unit(head, row, j) : make_uint4(0, 0, 0, 0);
-            *(uint4 *)(t + row * row_stride + j * 8) = unit;
-        }
+    const int lane_row = team.lane % Walk::rows;
+    const int lane_unit = team.lane / Walk::rows;
+    u16 *t =
+        p.t + (w.first * p.heads_v + head_v) * P::chunk + lane_row * row_stride + lane_unit * 8;
+#pragma unroll(HeadTeam::warps == 1 && P::chunk <= 64 ? 16 : 2)
+    for (int n = team.warp; n < Walk::steps; n += HeadTeam::warps) {
+        const int first_row = n / Walk::across * Walk::rows;
+        const int first_unit = n % Walk::across * Walk::units;
+        const int i = Walk::rows == 8 ? first_row / 8 : (first_row + lane_row) / 8;
+        const int j = first_unit + lane_unit;
+        uint4 unit = make_uint4(0, 0, 0, 0);
+        if (j <= i)
+            unit = output_unit(head + Lower::sub_at(i, j) + lane_row % 8 * Lower::row_words);
+        if (first_row + lane_row < w.rows)
+            *(uint4 *)(t + first_row * row_stride + first_unit * 8) = unit;
     }
 }
 
@@ -405,7 +482,9 @@ KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, i
             const int j_block = j / P::block_subs;
             if (piece != (i_block == j_block ? 0 : i_block > j_block ? 1 : 2))
                 continue;
-            const uint4 unit = piece < 2 ? output_unit(head, row, j) : make_uint4(0, 0, 0, 0);
+            uint4 unit = make_uint4(0, 0, 0, 0);
+            if (j <= row / 8)
+                unit = output_unit(head + Lower::sub_at(row / 8, j) + row % 8 * Lower::row_words);
             *(uint4 *)(dense + row * Layout::dense_row + j * 8) = unit;
         }
         team.sync();
