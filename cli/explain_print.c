@@ -183,7 +183,10 @@ static void print_move(kkt_table *table, const explain_move *move) {
     kkt_table_cell(table, "%d", p->registers);
     kkt_table_cell(table, "%" PRId64, p->smem_bytes);
     kkt_table_cell(table, "%d", p->occupancy.blocks_per_sm);
-    kkt_table_cell(table, "%.1f", p->predicted_us);
+    if (p->infeasible == KKT_FEASIBLE)
+        kkt_table_cell(table, "%.1f", p->predicted_us);
+    else
+        kkt_table_cell(table, "%s", "");
     kkt_table_cell(table, "%s",
                    p->infeasible != KKT_FEASIBLE ? move->reason : kkt_limiter_name(p->limiter));
 }

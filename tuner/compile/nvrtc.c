@@ -61,7 +61,8 @@ static bool try_library(kkt_nvrtc *nvrtc, const char *folder, const char *librar
                         kkt_text *looked) {
     char *path = folder == NULL ? strdup(library) : kkt_path_join(folder, library);
     bool good = false;
-    nvrtc->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    /* Never unloaded: what its C++ runtime allocates once would be lost each time. */
+    nvrtc->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (nvrtc->library == NULL)
         kkt_text_printf(looked, "; %s does not load", path);
     else if (!resolve(nvrtc))

@@ -158,6 +158,7 @@ static void every_variant_compiles_and_uses_the_memory_predicted(void **state) {
         free(f.jobs);
         remove_folder(folder);
         skip();
+        return; /* skip does not come back, which the analyser cannot know */
     }
     queue_all(&f);
     assert_true(f.count >= 20);

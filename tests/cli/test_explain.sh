@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# explain: its figures against model and occupancy, headroom by asking for more, refusals.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ask=(explain kkt_solve --arch sm90 --config "chunk=16,threads=64" --cache "$work/cache")
+expect 0 "${ask[@]}" --json
+cp "$work/.out" explain.json
+json 'd["schema"] == "kkttune.explain/1" and d["kernel"] == "kkt_solve" and d["arch"] == "sm90"'
+json '"chunk=16" in d["config"] and "tokens=32768" in d["problem"]'
+json 'd["predicted"]["blocks_per_sm"] == min(l["blocks_per_sm"] for l in d["limits"])'
+json 'd["compiled"] is None or (d["compiled"]["registers"] > 15
+      and d["compiled"]["smem_bytes"] == d["predicted"]["smem_bytes"])'
+json 'd["compiled"] is not None or d["compiled_note"]'
+json '{m["name"] for m in d["moves"]} >= {"chunk", "threads", "dk", "gated"}'
+json 'all(m["verdict"] == "rejected" or m["registers"] > 0 for m in d["moves"])'
+
+# blocks REGISTERS SMEM: blocks per SM of 64 threads, as the occupancy command says.
+blocks() {
+    expect 0 occupancy --arch sm90 --threads 64 --regs "$1" --smem "$2" --json
+    python3 -c 'import json; print(json.load(open("'"$work"'/.out"))["blocks_per_sm"])'
+}
+read -r registers register_room smem smem_room now < <(python3 - <<'PY'
+import json
+d = json.load(open("explain.json"))
+limit = {l["name"]: l for l in d["limits"]}
+r, s = limit["registers"], limit["shared_memory"]
+print(r["used"], r["headroom"], s["used"], s["headroom"], d["predicted"]["blocks_per_sm"])
+PY
+)
+[ "$(blocks "$registers" "$smem")" -eq "$now" ] || die "explain and occupancy differ"
+[ "$(blocks $((registers + register_room)) "$smem")" -eq "$now" ] || die "headroom too large"
+[ "$(blocks $((registers + register_room + 1)) "$smem")" -lt "$now" ] || die "headroom too small"
+[ "$(blocks "$registers" $((smem + smem_room)))" -eq "$now" ] || die "bytes of headroom too many"
+[ "$(blocks "$registers" $((smem + smem_room + 1)))" -lt "$now" ] || die "bytes of headroom too few"
+
+# What cannot launch, and where: a chunk of 128 in the fused fragment form does not fit an L4.
+expect 0 explain gdn_fwd --arch sm89 --config chunk=64,block_dv=64 --json
+json '("chunk", "128", "infeasible") in {(m["name"], m["to"], m["verdict"]) for m in d["moves"]}'
+json '("chunk", "32", "more_blocks") in {(m["name"], m["to"], m["verdict"]) for m in d["moves"]}'
+json 'd["compiled"] is None or d["compiled"]["registers"] > 0'
+expect 0 explain gdn_fwd --arch sm89 --config chunk=128,block_dv=64
+has "$out" "101376"
+
+expect 0 "${ask[@]}"
+has "$out" "What breaks first"
+has "$out" "headroom"
+refuses 2 "base 32 is above chunk 16" explain kkt_solve --arch sm90 --config chunk=16,base=32
+refuses 2 "chunk" explain kkt_solve --arch sm90 --config chunk=17
+refuses 2 "--arch" explain kkt_solve
+refuses 2 "has no style 'fragment'; it has: materialized" explain kkt_solve --arch sm90 \
+    --style fragment
+refuses 2 "unknown kernel 'nonsense'" explain nonsense --arch sm90
