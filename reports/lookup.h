@@ -46,5 +46,8 @@ kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kk
 /* Reads an export (kkttune.config/1) back as a view: hostile input. The device of the view is the
  * one it names. KKT_ERR_INPUT names the file and the member that does not fit. */
 kkt_status kkt_view_read(const char *path, kkt_arena *arena, kkt_view *out, kkt_error *err);
+/* The same from memory; `name` is for errors. */
+kkt_status kkt_view_parse(const char *text, size_t length, const char *name, kkt_arena *arena,
+                          kkt_view *out, kkt_error *err);
 
 #endif

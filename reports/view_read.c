@@ -144,17 +144,24 @@ static kkt_status read_root(const kkt_json *root, const char *path, kkt_arena *a
     return KKT_OK;
 }
 
+kkt_status kkt_view_parse(const char *text, size_t length, const char *name, kkt_arena *arena,
+                          kkt_view *out, kkt_error *err) {
+    kkt_json *root = NULL;
+    memset(out, 0, sizeof *out);
+    kkt_status status = kkt_json_parse(text, length, name, &root, err);
+    if (status == KKT_OK)
+        status = read_root(root, name, arena, out, err);
+    kkt_json_close(root);
+    return status;
+}
+
 kkt_status kkt_view_read(const char *path, kkt_arena *arena, kkt_view *out, kkt_error *err) {
     char *data = NULL;
     size_t length;
-    kkt_json *root = NULL;
     memset(out, 0, sizeof *out);
     kkt_status status = kkt_file_read(path, FILE_LIMIT, &data, &length, err);
     if (status == KKT_OK)
-        status = kkt_json_parse(data, length, path, &root, err);
-    if (status == KKT_OK)
-        status = read_root(root, path, arena, out, err);
-    kkt_json_close(root);
+        status = kkt_view_parse(data, length, path, arena, out, err);
     free(data);
     return status;
 }
