@@ -89,9 +89,18 @@ static kkt_status run_on_gpu(job *j, kkt_error *err) {
                               sizeof reason);
         return kkt_fail(err, KKT_ERR_INPUT, 0, "this configuration cannot launch: %s", reason);
     }
-    kkt_compile_result built;
-    kkt_status status = kkt_gpu_session_compile(&j->gpu, j->kernel, j->variant, &j->problem,
-                                                &j->config, &built, err);
+    kkt_compile_result built = {0};
+    int64_t tag;
+    kkt_status status =
+        kkt_gpu_session_submit(&j->gpu, j->kernel, j->variant, &j->problem, &j->config, 0, err);
+    if (status == KKT_OK)
+        status = kkt_gpu_session_next(&j->gpu, &tag, &built, err);
+    if (status == KKT_OK && !built.ok)
+        status =
+            kkt_fail(err, KKT_ERR_MISSING, 0, "%s does not compile: %.300s", j->variant->source,
+                     built.timed_out ? "it took too long"
+                     : built.log     ? built.log
+                                     : "");
     kkt_policy_defaults(&policy);
     const kkt_measure_request request = {
         .kernel = j->kernel,

@@ -116,22 +116,44 @@ static kkt_status check_one(job *j, verified *row, const kkt_compile_result *bui
     return KKT_OK;
 }
 
-static kkt_status build_and_check(job *j, verified *row, kkt_error *err) {
-    kkt_compile_result built;
-    kkt_error failure = {0};
-    kkt_status status = kkt_gpu_session_compile(&j->gpu, j->kernel, j->variant, &j->problem,
-                                                &row->point.config, &built, &failure);
-    if (status == KKT_ERR_MISSING) { /* it does not compile: a result, not an error */
-        row->outcome = built.timed_out ? KKT_OUTCOME_TIMED_OUT : KKT_OUTCOME_BUILD_FAILED;
-        row->rel_fro = row->tolerance = NAN;
-        snprintf(row->reason, sizeof row->reason, "%.300s", failure.message);
-        status = KKT_OK;
-    } else if (status == KKT_OK) {
-        status = check_one(j, row, &built, err);
-    } else if (err) {
-        *err = failure;
-    }
+static kkt_status note_failed_build(verified *row, const kkt_compile_result *built) {
+    row->outcome = built->timed_out ? KKT_OUTCOME_TIMED_OUT : KKT_OUTCOME_BUILD_FAILED;
+    row->rel_fro = row->tolerance = NAN;
+    snprintf(row->reason, sizeof row->reason, "%.300s",
+             built->timed_out ? "the compiler took too long"
+             : built->log     ? built->log
+                              : "");
+    return KKT_OK;
+}
+
+/* Checks the next candidate that is compiled while the others still are. */
+static kkt_status check_next(job *j, int64_t turn, kkt_error *err) {
+    kkt_compile_result built = {0};
+    int64_t tag = turn;
+    kkt_status status = KKT_OK;
+    if (j->gpu.type->needs_cubin)
+        status = kkt_gpu_session_next(&j->gpu, &tag, &built, err);
+    if (status != KKT_OK)
+        return status;
+    verified *row = &j->rows[tag];
+    status = j->gpu.type->needs_cubin && !built.ok ? note_failed_build(row, &built)
+                                                   : check_one(j, row, &built, err);
+    j->failed += row->outcome != KKT_OUTCOME_OK;
     kkt_compile_result_free(&built);
+    return status;
+}
+
+static kkt_status check_all(job *j, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    for (int64_t i = 0; i < j->count && status == KKT_OK; i++)
+        status = kkt_gpu_session_submit(&j->gpu, j->kernel, j->variant, &j->problem,
+                                        &j->rows[i].point.config, i, err);
+    kkt_progress_open(&j->progress);
+    for (int64_t i = 0; i < j->count && status == KKT_OK; i++) {
+        status = check_next(j, i, err);
+        kkt_progress_show(&j->progress, "verify", i + 1, j->count, "");
+    }
+    kkt_progress_close(&j->progress);
     return status;
 }
 
@@ -186,13 +208,8 @@ static kkt_status run(job *j, kkt_error *err) {
         status = kkt_gpu_session_open(j->args, &j->gpu, err);
     if (status == KKT_OK)
         status = choose(j, err);
-    kkt_progress_open(&j->progress);
-    for (int64_t i = 0; i < j->count && status == KKT_OK; i++) {
-        status = build_and_check(j, &j->rows[i], err);
-        j->failed += j->rows[i].outcome != KKT_OUTCOME_OK;
-        kkt_progress_show(&j->progress, "verify", i + 1, j->count, "");
-    }
-    kkt_progress_close(&j->progress);
+    if (status == KKT_OK)
+        status = check_all(j, err);
     if (status != KKT_OK)
         return status;
     if (kkt_args_has(j->args, "--json"))

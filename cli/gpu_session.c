@@ -72,31 +72,32 @@ void kkt_gpu_session_close(kkt_gpu_session *session) {
     memset(session, 0, sizeof *session);
 }
 
-kkt_status kkt_gpu_session_compile(kkt_gpu_session *session, const kkt_kernel *kernel,
-                                   const kkt_variant *variant, const kkt_values *problem,
-                                   const kkt_values *config, kkt_compile_result *out,
-                                   kkt_error *err) {
-    memset(out, 0, sizeof *out);
+kkt_status kkt_gpu_session_submit(kkt_gpu_session *session, const kkt_kernel *kernel,
+                                  const kkt_variant *variant, const kkt_values *problem,
+                                  const kkt_values *config, int64_t tag, kkt_error *err) {
     if (!session->pool)
         return KKT_OK;
     kkt_text defines = {0};
     kkt_compile_job job;
-    int64_t tag;
-    bool got = false;
     kkt_compile_job_fill(kernel, variant, problem, config, session->arch, &defines, &job);
-    kkt_status status = kkt_compile_pool_submit(session->pool, variant, &job, 0, err);
-    while (status == KKT_OK && !got && kkt_compile_pool_pending(session->pool) > 0)
-        status = kkt_compile_pool_next(session->pool, 60.0, &got, &tag, out, err);
-    if (status == KKT_OK && !got)
-        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "%s was not compiled: %s", job.source_path,
-                          kkt_compile_pool_unavailable(session->pool)
-                              ? kkt_compile_pool_unavailable(session->pool)
-                              : "no answer from the compiler");
-    else if (status == KKT_OK && !out->ok)
-        status = kkt_fail(err, KKT_ERR_MISSING, 0, "%s does not compile: %.300s", job.source_path,
-                          out->timed_out ? "it took too long"
-                          : out->log     ? out->log
-                                         : "");
+    kkt_status status = kkt_compile_pool_submit(session->pool, variant, &job, tag, err);
     kkt_text_free(&defines);
+    return status;
+}
+
+kkt_status kkt_gpu_session_next(kkt_gpu_session *session, int64_t *tag, kkt_compile_result *out,
+                                kkt_error *err) {
+    bool got = false;
+    kkt_status status = KKT_OK;
+    memset(out, 0, sizeof *out);
+    while (status == KKT_OK && !got && kkt_compile_pool_pending(session->pool) > 0)
+        status = kkt_compile_pool_next(session->pool, 60.0, &got, tag, out, err);
+    if (status == KKT_OK && !got)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "the compiler gave no answer");
+    const char *unavailable = kkt_compile_pool_unavailable(session->pool);
+    if (status == KKT_OK && !out->ok && unavailable) {
+        kkt_compile_result_free(out);
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "nothing can be compiled: %s", unavailable);
+    }
     return status;
 }

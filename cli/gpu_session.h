@@ -25,11 +25,15 @@ typedef struct kkt_gpu_session {
 kkt_status kkt_gpu_session_open(const kkt_args *args, kkt_gpu_session *out, kkt_error *err);
 void kkt_gpu_session_close(kkt_gpu_session *session);
 
-/* Compiles one configuration (from the cache where it can be). KKT_ERR_MISSING with the
- * compiler's words where it does not compile. Backends that need no cubin get none. */
-kkt_status kkt_gpu_session_compile(kkt_gpu_session *session, const kkt_kernel *kernel,
-                                   const kkt_variant *variant, const kkt_values *problem,
-                                   const kkt_values *config, kkt_compile_result *out,
-                                   kkt_error *err);
+/* Queues one configuration for the compiler; `tag` comes back with it. Backends that need no cubin
+ * queue nothing. */
+kkt_status kkt_gpu_session_submit(kkt_gpu_session *session, const kkt_kernel *kernel,
+                                  const kkt_variant *variant, const kkt_values *problem,
+                                  const kkt_values *config, int64_t tag, kkt_error *err);
+/* Waits for the next queued configuration, in the order in which they are done. What does not
+ * compile is a result (ok false); no compiler at all is KKT_ERR_ENVIRONMENT. The caller frees the
+ * result. */
+kkt_status kkt_gpu_session_next(kkt_gpu_session *session, int64_t *tag, kkt_compile_result *out,
+                                kkt_error *err);
 
 #endif
