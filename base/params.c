@@ -132,7 +132,9 @@ kkt_status kkt_params_parse(const kkt_param_table *table, const char *text, kkt_
     return KKT_OK;
 }
 
-void kkt_params_format(const kkt_param_table *table, const kkt_values *values, kkt_text *out) {
+/* Keys sorted bytewise; `all` false: only those whose value is not the fallback. */
+static size_t format_values(const kkt_param_table *table, const kkt_values *values, bool all,
+                            kkt_text *out) {
     size_t order[KKT_PARAMS_MAX];
     for (size_t i = 0; i < table->count; i++) {
         size_t at = i;
@@ -140,12 +142,26 @@ void kkt_params_format(const kkt_param_table *table, const kkt_values *values, k
             order[at] = order[at - 1];
         order[at] = i;
     }
+    size_t written = 0;
     for (size_t i = 0; i < table->count; i++) {
         const kkt_param *param = &table->params[order[i]];
+        int64_t value = values->v[order[i]];
         char buffer[24];
-        kkt_text_printf(out, "%s%s=%s", i ? "," : "", param->name,
-                        kkt_param_value_text(param, values->v[order[i]], buffer));
+        if (all || value != param->fallback)
+            kkt_text_printf(out, "%s%s=%s", written++ ? "," : "", param->name,
+                            kkt_param_value_text(param, value, buffer));
     }
+    return written;
+}
+
+void kkt_params_format(const kkt_param_table *table, const kkt_values *values, kkt_text *out) {
+    format_values(table, values, true, out);
+}
+
+void kkt_params_format_short(const kkt_param_table *table, const kkt_values *values,
+                             kkt_text *out) {
+    if (format_values(table, values, false, out) == 0)
+        kkt_text_add(out, "default");
 }
 
 bool kkt_values_equal(const kkt_param_table *table, const kkt_values *a, const kkt_values *b) {

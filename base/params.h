@@ -51,6 +51,9 @@ kkt_status kkt_params_parse(const kkt_param_table *table, const char *text, kkt_
                             uint64_t *given, kkt_error *err);
 /* Canonical text "k=v,...", keys sorted bytewise; appended to `out`. */
 void kkt_params_format(const kkt_param_table *table, const kkt_values *values, kkt_text *out);
+/* The same with only the keys whose value is not the fallback: short, and what a person would type;
+ * "default" where there are none. */
+void kkt_params_format_short(const kkt_param_table *table, const kkt_values *values, kkt_text *out);
 /* The text of one value ("recursive", "64"); `buffer` is used for integers. */
 const char *kkt_param_value_text(const kkt_param *param, int64_t value, char buffer[24]);
 bool kkt_values_equal(const kkt_param_table *table, const kkt_values *a, const kkt_values *b);

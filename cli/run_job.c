@@ -91,7 +91,8 @@ static kkt_status open_backend(job *j, const char *name, const char *fake, kkt_e
     if (gpu_text && !kkt_parse_i64(gpu_text, 0, 1023, &gpu)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--gpu '%s' is not an index from 0 up", gpu_text);
     }
-    kkt_backend_options options = {.gpu = (int)gpu, .fake = fake};
+    kkt_backend_options options = {
+        .gpu = (int)gpu, .fake = fake, .cache = kkt_args_get(j->args, "--cache")};
     j->type = kkt_backend_find(name);
     kkt_status status = j->type->open(&options, &j->backend, err);
     if (status != KKT_OK) {
@@ -215,17 +216,34 @@ static void note_file(void *context, const char *path) {
     kkt_json_add_string(j->files, NULL, path);
 }
 
+/* A canonical text as a person would type it: without what is the default anyway. */
+static void short_cell(kkt_table *out, const kkt_param_table *table, const char *canonical) {
+    kkt_values values;
+    kkt_text text = {0};
+    kkt_params_defaults(table, &values);
+    if (kkt_params_parse(table, canonical, &values, NULL, NULL) == KKT_OK) {
+        kkt_params_format_short(table, &values, &text);
+    } else {
+        kkt_text_add(&text, canonical);
+    }
+    kkt_table_cell(out, "%s", kkt_text_get(&text));
+    kkt_text_free(&text);
+}
+
 static void print_best(const kkt_view *view) {
-    static const char *const headings[] = {"kernel", "problem",   "C",          "time us",
-                                           "ties",   "predicted", "provenance", "configuration"};
+    static const char *const headings[] = {
+        "kernel", "problem",      "C",          "time us",
+        "ties",   "predicted us", "provenance", "configuration (what is not the default)"};
     kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *e = &view->entries[i];
-        if (!e->best_of_problem) {
+        const kkt_kernel *kernel = NULL;
+        const kkt_style *style = kkt_style_find(e->style);
+        if (!e->best_of_problem || !style || kkt_kernel_parse(e->kernel, &kernel, NULL) != KKT_OK) {
             continue;
         }
         kkt_table_cell(table, "%s", e->kernel);
-        kkt_table_cell(table, "%s", e->problem);
+        short_cell(table, &kernel->problem, e->problem);
         kkt_table_cell(table, "%lld", (long long)e->chunk);
         if (isfinite(e->time_us)) {
             kkt_table_cell(table, "%.1f", e->time_us);
@@ -235,7 +253,7 @@ static void print_best(const kkt_view *view) {
         kkt_table_cell(table, "%zu", e->tie_count);
         kkt_table_cell(table, "%.1f", e->predicted_us);
         kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
-        kkt_table_cell(table, "%s", e->config);
+        short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
     }
     kkt_table_print(table, stdout);
     kkt_table_close(table);
