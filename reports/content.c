@@ -94,7 +94,7 @@ static void add_summary(const kkt_view *view, kkt_document *document) {
         source_mark(device->hbm_gbps.source), view->arch->smem_per_sm_bytes / 1024,
         view->arch->registers_per_sm);
     kkt_document_paragraph(document,
-                           "The database holds %lld candidates for it: %lld measured on a GPU, "
+                           "The database holds %lld candidates for it: %lld measured, "
                            "%lld replayed from recordings, %lld compiled; %lld of them are stale.",
                            (long long)view->candidates, (long long)view->measured,
                            (long long)view->replayed, (long long)view->compiled,
@@ -368,23 +368,24 @@ static void add_effects(const kkt_view *view, const char *kernel, kkt_document *
 
 static void add_rejects(const kkt_view *view, kkt_document *document) {
     static const char *const headings[] = {
-        "Kernel", "Problem", "Outcome", "#Count", "Reason (of the first)", "Example", NULL};
+        "Kernel", "Outcome", "#Configurations", "Reason (of the first)", "Example", NULL};
     kkt_document_heading(document, 2, "What was rejected, and why");
     if (view->reject_count == 0) {
         kkt_document_paragraph(document, "Nothing is stored as rejected or failed.");
         return;
     }
     kkt_block *table = kkt_document_table(
-        document, "Reasons that differ in their numbers alone are counted together", headings);
+        document,
+        "All problems together; reasons that differ in their numbers alone are counted as one",
+        headings);
     for (size_t i = 0; i < view->reject_count && i < REJECTS_SHOWN; i++) {
         const kkt_reject_group *group = &view->rejects[i];
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", group->kernel);
-        kkt_document_cell(document, row, "%s", group->problem);
         kkt_document_cell(document, row, "%s", group->outcome);
         kkt_document_cell(document, row, "%lld", (long long)group->count);
         kkt_document_cell(document, row, "%s", group->reason);
-        kkt_document_cell(document, row, "%s", group->example);
+        kkt_document_cell(document, row, "%s on %s", group->example, group->problem);
     }
     if (view->reject_count > REJECTS_SHOWN)
         kkt_document_paragraph(document, "%zu more groups are in the database (view results).",

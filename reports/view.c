@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/occupancy.h"
 #include "reports/canonical.h"
 #include "reports/modelled.h"
@@ -101,6 +102,24 @@ static char *without_numbers(kkt_arena *arena, const char *reason) {
     return out;
 }
 
+/* Takes " (N configurations)" off the end of a reason; N, or 1 where it does not say so. */
+static int64_t take_count(char *reason) {
+    static const char tail[] = " configurations)";
+    size_t length = strlen(reason), end = sizeof tail - 1;
+    int64_t count = 1;
+    char *open = strrchr(reason, '(');
+    if (open == NULL || open == reason || open[-1] != ' ' || length < end ||
+        strcmp(reason + length - end, tail) != 0)
+        return 1;
+    reason[length - end] = '\0';
+    if (!kkt_parse_i64(open + 1, 1, INT64_MAX / 2, &count)) {
+        reason[length - end] = ' ';
+        return 1;
+    }
+    open[-1] = '\0';
+    return count;
+}
+
 static bool same_text(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
@@ -112,16 +131,17 @@ static void count_reject(builder *b, const kkt_result *result, const char *outco
         reason = result->has_prediction && result->prediction.reason != NULL
                      ? result->prediction.reason
                      : "no reason stored";
-    char *key = without_numbers(b->arena, reason);
+    char *text = kkt_arena_strdup(b->arena, reason);
+    int64_t count = take_count(text);
+    char *key = without_numbers(b->arena, text);
     kkt_view *view = b->view;
     /* Rows come sorted, so that the group is most often among the last ones. */
     for (size_t i = view->reject_count; i-- > 0;) {
         kkt_reject_group *group = &view->rejects[i];
-        if (strcmp(group->problem, result->id.problem) == 0 &&
-            strcmp(group->outcome, outcome) == 0 && same_text(b->reject_keys[i], key) &&
+        if (strcmp(group->outcome, outcome) == 0 && same_text(b->reject_keys[i], key) &&
             strcmp(group->kernel, result->id.kernel) == 0 &&
             strcmp(group->style, result->id.style) == 0) {
-            group->count++;
+            group->count += count;
             return;
         }
     }
@@ -143,8 +163,8 @@ static void count_reject(builder *b, const kkt_result *result, const char *outco
         .style = kkt_arena_strdup(b->arena, result->id.style),
         .problem = kkt_arena_strdup(b->arena, result->id.problem),
         .outcome = kkt_arena_strdup(b->arena, outcome),
-        .reason = kkt_arena_strdup(b->arena, reason),
-        .count = 1,
+        .reason = text,
+        .count = count,
         .example = kkt_arena_strdup(b->arena, result->id.config),
     };
 }
@@ -441,8 +461,9 @@ static int compare_rejects(const void *left, const void *right) {
     int order = strcmp(a->kernel, b->kernel);
     if (order == 0)
         order = strcmp(a->style, b->style);
+    const char *rejected = kkt_outcome_name(KKT_OUTCOME_REJECTED);
     if (order == 0)
-        order = strcmp(a->problem, b->problem);
+        order = (strcmp(a->outcome, rejected) == 0) - (strcmp(b->outcome, rejected) == 0);
     if (order == 0)
         order = strcmp(a->outcome, b->outcome);
     if (order == 0)

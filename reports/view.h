@@ -45,8 +45,9 @@ typedef struct kkt_entry {
     size_t tie_count;
 } kkt_entry;
 
-/* Candidates that are no result, by cause. Reasons that differ in their numbers alone are one
- * group; `reason` is then the example's. */
+/* Candidates that are no result, by cause, over all problems. Reasons that differ in their numbers
+ * alone are one group; `reason`, `problem` and `example` are then those of the first. A stored row
+ * may stand for many configurations ("... (720 configurations)"): they are counted. */
 typedef struct kkt_reject_group {
     const char *kernel, *style, *problem, *outcome, *reason;
     int64_t count;
@@ -68,7 +69,8 @@ typedef struct kkt_view {
     size_t entry_count;
     kkt_entry *entries; /* sorted: kernel, style, problem (default problem first), chunk */
     size_t reject_count;
-    kkt_reject_group *rejects; /* sorted: kernel, style, problem, outcome, most frequent first */
+    kkt_reject_group *rejects; /* sorted: kernel, style, failures before rejections, outcome, most
+                                  frequent first */
     size_t effect_count;
     kkt_effect *effects; /* sorted as entries, then in the order of parameters and values */
     int64_t candidates, measured, replayed, compiled, stale;

@@ -136,9 +136,22 @@ static void test_rejects_are_grouped_by_wording(void **state) {
         assert_int_equal(
             kkt_db_set_outcome(f->db, candidate, KKT_OUTCOME_REJECTED, reason, &f->error), KKT_OK);
     }
+    /* A row may stand for many, and a failure comes before all that was only turned down. */
+    kkt_identity many = identity(f, "tokens=8192", "threads=32");
+    kkt_identity wrong = identity(f, "tokens=8192", "threads=64");
+    int64_t candidate;
+    assert_int_equal(kkt_db_candidate(f->db, &many, &candidate, &f->error), KKT_OK);
+    assert_int_equal(kkt_db_set_outcome(f->db, candidate, KKT_OUTCOME_REJECTED,
+                                        "needs 9 bytes, too many (720 configurations)", &f->error),
+                     KKT_OK);
     kkt_view view = make_view(f);
     assert_int_equal(view.reject_count, 2);
-    assert_int_equal(view.rejects[0].count, 2);
+    assert_int_equal(view.rejects[0].count, 722);
+    add_run(f, &wrong, f->hash, KKT_MEASURED, KKT_OUTCOME_WRONG_RESULT, "off (by far)", 1, 1, 1);
+    kkt_view again = make_view(f);
+    assert_int_equal(again.reject_count, 3);
+    assert_string_equal(again.rejects[0].outcome, "wrong_result");
+    assert_string_equal(again.rejects[0].reason, "off (by far)");
     assert_string_equal(view.rejects[0].outcome, "rejected");
     assert_non_null(strstr(view.rejects[0].reason, "too many"));
     assert_int_equal(view.rejects[1].count, 1);
