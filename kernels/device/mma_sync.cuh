@@ -31,17 +31,17 @@ KKT_DEVICE OperandTile load_operand_tile(u32 row) {
 template <bool BF16>
 KKT_DEVICE void mma_x_yt(Fragment &c, const OperandTile &x, const OperandTile &y, int half) {
     if (BF16) {
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                     : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
-                     : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
-                       "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
+            : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
+              "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
     } else {
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                     : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
-                     : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
-                       "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
+            : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
+              "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
     }
 }
 
@@ -50,9 +50,9 @@ KKT_DEVICE void mma_x_yt(Fragment &c, const OperandTile &x, const OperandTile &y
 //     A (16 x 8)   a[0] (r, k)   a[1] (r + 8, k)   a[2] (r, k + 4)   a[3] (r + 8, k + 4)
 //     B (8 x 8)    b[0] (k, r)   b[1] (k + 4, r)
 KKT_DEVICE void mma_tf32(Fragment &c, const float a[4], const float b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
-                 : "r"(__float_as_int(a[0])), "r"(__float_as_int(a[1])), "r"(__float_as_int(a[2])),
-                   "r"(__float_as_int(a[3])), "r"(__float_as_int(b[0])), "r"(__float_as_int(b[1])));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
+        : "r"(__float_as_int(a[0])), "r"(__float_as_int(a[1])), "r"(__float_as_int(a[2])),
+          "r"(__float_as_int(a[3])), "r"(__float_as_int(b[0])), "r"(__float_as_int(b[1])));
 }
