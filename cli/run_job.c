@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/data_folder.h"
+#include "cli/backend_choice.h"
 #include "cli/progress.h"
-#include "db/recording.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
 #include "tuner/engine/session.h"
@@ -20,12 +19,9 @@ typedef struct job {
     bool json;
     const char *out_folder;
     kkt_arena *arena;
-    char *reference_folder;
     kkt_db *db;
     kkt_compile_pool *pool;
-    const kkt_backend_type *type;
-    kkt_backend *backend;
-    bool replay;
+    kkt_backend_choice on;
     kkt_session_options options;
     kkt_progress progress;
     kkt_json *files; /* an array */
@@ -34,12 +30,6 @@ typedef struct job {
 static const char *option_or(const kkt_args *args, const char *name, const char *otherwise) {
     const char *value = kkt_args_get(args, name);
     return value ? value : otherwise;
-}
-
-/* One line for a person: on standard output, or on standard error where that is for JSON. */
-static void say(const job *j, const char *line) {
-    fprintf(j->json ? stderr : stdout, "%s\n", line);
-    fflush(stdout);
 }
 
 /* ---- options ---- */
@@ -81,132 +71,6 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
         status = parse_budget(kkt_args_get(j->args, "--budget"), o, err);
     }
     return status;
-}
-
-/* ---- device and backend ---- */
-
-static kkt_status open_backend(job *j, const char *name, const char *fake, kkt_error *err) {
-    int64_t gpu = -1;
-    const char *gpu_text = kkt_args_get(j->args, "--gpu");
-    if (gpu_text && !kkt_parse_i64(gpu_text, 0, 1023, &gpu)) {
-        return kkt_fail(err, KKT_ERR_INPUT, 0, "--gpu '%s' is not an index from 0 up", gpu_text);
-    }
-    kkt_backend_options options = {
-        .gpu = (int)gpu, .fake = fake, .cache = kkt_args_get(j->args, "--cache")};
-    j->type = kkt_backend_find(name);
-    kkt_status status = j->type->open(&options, &j->backend, err);
-    if (status != KKT_OK) {
-        j->type = NULL;
-        j->backend = NULL;
-    }
-    return status;
-}
-
-static void drop_backend(job *j) {
-    if (j->backend) {
-        j->type->close(j->backend);
-    }
-    j->backend = NULL;
-    j->type = NULL;
-}
-
-/* A GPU serves only its own architecture and, where one is named, its own device row. */
-static kkt_status match_gpu(job *j, bool device_given, char *why, size_t size) {
-    const kkt_backend_info *info = j->type->info(j->backend);
-    const kkt_arch *arch = j->options.arch;
-    const kkt_device *row = kkt_device_by_full_name(info->gpu);
-    if (info->major != arch->major || info->minor != arch->minor) {
-        snprintf(why, size, "%s is of compute capability %d.%d, not %d.%d", info->gpu, info->major,
-                 info->minor, arch->major, arch->minor);
-        return KKT_ERR_MISSING;
-    }
-    if (device_given && row != j->options.device) {
-        snprintf(why, size, "%s is not %s", info->gpu, j->options.device->full_name);
-        return KKT_ERR_MISSING;
-    }
-    if (row) {
-        j->options.device = row;
-    } else {
-        fprintf(stderr,
-                "kkttune: %s is in no row of the device table: %s stands in for it in the model\n",
-                info->gpu, j->options.device->full_name);
-    }
-    if (info->note[0]) {
-        fprintf(stderr, "kkttune: %s\n", info->note);
-    }
-    return KKT_OK;
-}
-
-/* Without a GPU: the device that was recorded, unless one is named. */
-static void choose_recorded_device(job *j, bool device_given) {
-    if (device_given || !j->reference_folder) {
-        return;
-    }
-    char *name = kkt_recording_device(j->reference_folder, j->options.arch->name);
-    if (name) {
-        const kkt_device *device = NULL;
-        if (kkt_device_parse(name, j->options.arch, &device, NULL) == KKT_OK) {
-            j->options.device = device;
-        }
-        free(name);
-    }
-}
-
-static void say_replay(job *j, const char *why) {
-    char *recorded = j->reference_folder
-                         ? kkt_recording_device(j->reference_folder, j->options.arch->name)
-                         : NULL;
-    char line[700];
-    const kkt_device *device = NULL;
-    bool has = recorded && kkt_device_parse(recorded, j->options.arch, &device, NULL) == KKT_OK &&
-               device == j->options.device;
-    snprintf(line, sizeof line,
-             has ? "%s: replaying the measurements recorded on %s"
-                 : "%s: no measurements are recorded for %s; predicting and "
-                   "compiling only",
-             why, j->options.device->full_name);
-    say(j, line);
-    free(recorded);
-}
-
-static kkt_status choose_backend(job *j, kkt_error *err) {
-    const char *asked = kkt_args_get(j->args, "--backend");
-    bool device_given = kkt_args_has(j->args, "--device");
-    char why[500] = "replay was asked for";
-    if (asked && strncmp(asked, "fake", 4) == 0 && (asked[4] == '\0' || asked[4] == ':')) {
-        kkt_status status = open_backend(j, "fake", asked[4] ? asked + 5 : "", err);
-        if (status == KKT_OK) {
-            say(j, "fake backend: times come from the model plus seeded noise");
-        }
-        return status;
-    }
-    if (asked && strcmp(asked, "cuda") != 0 && strcmp(asked, "replay") != 0) {
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "unknown backend '%s'; known: cuda, replay, fake[:seed=N,fault=KIND]",
-                        asked);
-    }
-    if (!asked || strcmp(asked, "cuda") == 0) {
-        kkt_error gpu_error;
-        kkt_status status = open_backend(j, "cuda", NULL, &gpu_error);
-        if (status == KKT_OK &&
-            match_gpu(j, device_given, gpu_error.message, sizeof gpu_error.message) == KKT_OK) {
-            char line[300];
-            snprintf(line, sizeof line, "measuring on %s (driver %s)",
-                     j->type->info(j->backend)->gpu, j->type->info(j->backend)->driver);
-            say(j, line);
-            return KKT_OK;
-        }
-        drop_backend(j);
-        if (asked || status == KKT_ERR_INPUT) {
-            return kkt_fail(err, status == KKT_ERR_INPUT ? KKT_ERR_INPUT : KKT_ERR_ENVIRONMENT, 0,
-                            "%s", gpu_error.message);
-        }
-        snprintf(why, sizeof why, "%s", gpu_error.message);
-    }
-    j->replay = true;
-    choose_recorded_device(j, device_given);
-    say_replay(j, why);
-    return KKT_OK;
 }
 
 /* ---- results ---- */
@@ -375,9 +239,11 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     if (status == KKT_OK) {
         status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
     }
-    j->reference_folder = kkt_reference_folder();
     if (status == KKT_OK) {
-        status = choose_backend(j, err);
+        j->on.arch = j->options.arch;
+        j->on.device = j->options.device;
+        status = kkt_backend_choice_make(&j->on, err);
+        j->options.device = j->on.device;
     }
     if (status == KKT_OK) {
         kkt_compile_pool_options options = {.cache = kkt_args_get(j->args, "--cache")};
@@ -396,14 +262,14 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
         return status;
     }
     kkt_session_summary summary;
-    j->options.reference_folder = j->replay ? j->reference_folder : NULL;
+    j->options.reference_folder = j->on.replay ? j->on.reference_folder : NULL;
     j->options.progress = kkt_progress_show;
     j->options.progress_context = &j->progress;
     kkt_progress_open(&j->progress);
     struct sigaction action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    status = kkt_session_run(&j->options, j->db, j->pool, j->type, j->backend, &summary, err);
+    status = kkt_session_run(&j->options, j->db, j->pool, j->on.type, j->on.backend, &summary, err);
     kkt_progress_close(&j->progress);
     if (status == KKT_OK) {
         status = write_results(j, &summary, err);
@@ -420,14 +286,14 @@ kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error
         .args = args,
         .json = kkt_args_has(args, "--json"),
         .out_folder = option_or(args, "--out", "kkttune-out"),
+        .on = {.args = args, .json = kkt_args_has(args, "--json")},
         .arena = kkt_arena_open(),
         .files = kkt_json_array(),
     };
     kkt_status status = run(&j, kernel, err);
-    drop_backend(&j);
+    kkt_backend_choice_drop(&j.on);
     kkt_compile_pool_close(j.pool);
     kkt_db_close(j.db);
-    free(j.reference_folder);
     kkt_json_close(j.files);
     kkt_arena_close(j.arena);
     return status;

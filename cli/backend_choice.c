@@ -1,0 +1,145 @@
+#include "cli/backend_choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/data_folder.h"
+#include "db/recording.h"
+
+/* One line for a person: on standard output, or on standard error where that is for JSON. */
+static void say(const kkt_backend_choice *c, const char *line) {
+    fprintf(c->json ? stderr : stdout, "%s\n", line);
+    fflush(stdout);
+}
+
+static kkt_status open_backend(kkt_backend_choice *c, const char *name, const char *fake,
+                               kkt_error *err) {
+    int64_t gpu = -1;
+    const char *gpu_text = kkt_args_get(c->args, "--gpu");
+    if (gpu_text && !kkt_parse_i64(gpu_text, 0, 1023, &gpu)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "--gpu '%s' is not an index from 0 up", gpu_text);
+    }
+    kkt_backend_options options = {
+        .gpu = (int)gpu, .fake = fake, .cache = kkt_args_get(c->args, "--cache")};
+    c->type = kkt_backend_find(name);
+    kkt_status status = c->type->open(&options, &c->backend, err);
+    if (status != KKT_OK) {
+        c->type = NULL;
+        c->backend = NULL;
+    }
+    return status;
+}
+
+static void close_backend(kkt_backend_choice *c) {
+    if (c->backend) {
+        c->type->close(c->backend);
+    }
+    c->backend = NULL;
+    c->type = NULL;
+}
+
+void kkt_backend_choice_drop(kkt_backend_choice *c) {
+    close_backend(c);
+    free(c->reference_folder);
+    c->reference_folder = NULL;
+}
+
+/* A GPU serves only its own architecture and, where one is named, its own device row. */
+static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why, size_t size) {
+    const kkt_backend_info *info = c->type->info(c->backend);
+    const kkt_arch *arch = c->arch;
+    const kkt_device *row = kkt_device_by_full_name(info->gpu);
+    if (info->major != arch->major || info->minor != arch->minor) {
+        snprintf(why, size, "%s is of compute capability %d.%d, not %d.%d", info->gpu, info->major,
+                 info->minor, arch->major, arch->minor);
+        return KKT_ERR_MISSING;
+    }
+    if (device_given && row != c->device) {
+        snprintf(why, size, "%s is not %s", info->gpu, c->device->full_name);
+        return KKT_ERR_MISSING;
+    }
+    if (row) {
+        c->device = row;
+    } else {
+        fprintf(stderr,
+                "kkttune: %s is in no row of the device table: %s stands in for it in the model\n",
+                info->gpu, c->device->full_name);
+    }
+    if (info->note[0]) {
+        fprintf(stderr, "kkttune: %s\n", info->note);
+    }
+    return KKT_OK;
+}
+
+/* Without a GPU: the device that was recorded, unless one is named. */
+static void choose_recorded_device(kkt_backend_choice *c, bool device_given) {
+    if (device_given || !c->reference_folder) {
+        return;
+    }
+    char *name = kkt_recording_device(c->reference_folder, c->arch->name);
+    if (name) {
+        const kkt_device *device = NULL;
+        if (kkt_device_parse(name, c->arch, &device, NULL) == KKT_OK) {
+            c->device = device;
+        }
+        free(name);
+    }
+}
+
+static void say_replay(kkt_backend_choice *c, const char *why) {
+    char *recorded =
+        c->reference_folder ? kkt_recording_device(c->reference_folder, c->arch->name) : NULL;
+    char line[700];
+    const kkt_device *device = NULL;
+    bool has = recorded && kkt_device_parse(recorded, c->arch, &device, NULL) == KKT_OK &&
+               device == c->device;
+    snprintf(line, sizeof line,
+             has ? "%s: replaying the measurements recorded on %s"
+                 : "%s: no measurements are recorded for %s; predicting and "
+                   "compiling only",
+             why, c->device->full_name);
+    say(c, line);
+    free(recorded);
+}
+
+kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
+    const char *asked = kkt_args_get(c->args, "--backend");
+    c->reference_folder = kkt_reference_folder();
+    bool device_given = kkt_args_has(c->args, "--device");
+    char why[500] = "replay was asked for";
+    if (asked && strncmp(asked, "fake", 4) == 0 && (asked[4] == '\0' || asked[4] == ':')) {
+        kkt_status status = open_backend(c, "fake", asked[4] ? asked + 5 : "", err);
+        if (status == KKT_OK) {
+            say(c, "fake backend: times come from the model plus seeded noise");
+        }
+        return status;
+    }
+    if (asked && strcmp(asked, "cuda") != 0 && strcmp(asked, "replay") != 0) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "unknown backend '%s'; known: cuda, replay, fake[:seed=N,fault=KIND]",
+                        asked);
+    }
+    if (!asked || strcmp(asked, "cuda") == 0) {
+        kkt_error gpu_error;
+        kkt_status status = open_backend(c, "cuda", NULL, &gpu_error);
+        if (status == KKT_OK &&
+            match_gpu(c, device_given, gpu_error.message, sizeof gpu_error.message) == KKT_OK) {
+            char line[300];
+            snprintf(line, sizeof line, "measuring on %s (driver %s)",
+                     c->type->info(c->backend)->gpu, c->type->info(c->backend)->driver);
+            say(c, line);
+            return KKT_OK;
+        }
+        close_backend(c);
+        if (asked || status == KKT_ERR_INPUT) {
+            return kkt_fail(err, status == KKT_ERR_INPUT ? KKT_ERR_INPUT : KKT_ERR_ENVIRONMENT, 0,
+                            "%s", gpu_error.message);
+        }
+        snprintf(why, sizeof why, "%s", gpu_error.message);
+    }
+    c->replay = true;
+    choose_recorded_device(c, device_given);
+    say_replay(c, why);
+    return KKT_OK;
+}

@@ -1,0 +1,27 @@
+/* Where a command measures: --backend, a GPU of the architecture, else the recorded measurements.
+ */
+#ifndef KKT_CLI_BACKEND_CHOICE_H
+#define KKT_CLI_BACKEND_CHOICE_H
+
+#include "cli/command.h"
+#include "model/arch.h"
+#include "tuner/measure/backend.h"
+
+typedef struct kkt_backend_choice {
+    const kkt_args *args; /* --backend, --device, --gpu, --cache */
+    bool json;            /* standard output is for JSON */
+    const kkt_arch *arch;
+    const kkt_device *device;     /* in: asked for; out: the GPU's or the recorded one */
+    char *reference_folder;       /* of the recordings; NULL: none; freed by _drop */
+    const kkt_backend_type *type; /* NULL: none, see `replay` */
+    kkt_backend *backend;
+    bool replay; /* the recorded measurements serve */
+} kkt_backend_choice;
+
+/* Opens the backend and says in one line which it is and why. `args`, `json`, `arch` and `device`
+ * are filled by the caller. KKT_ERR_INPUT: no such backend; KKT_ERR_ENVIRONMENT: it was asked for
+ * and cannot be had. Drop it in any case. */
+kkt_status kkt_backend_choice_make(kkt_backend_choice *choice, kkt_error *err);
+void kkt_backend_choice_drop(kkt_backend_choice *choice);
+
+#endif
