@@ -100,8 +100,8 @@ static void registers(const sizes *s, int64_t tiles_per_warp, kkt_footprint *fp)
     kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, tiles >= x ? "k_kt" : "x", s->threads,
                          tiles >= x ? tiles : x, 4);
     kkt_role *role = kkt_footprint_role(fp, "all", (int)s->threads);
-    /* Operands in flight of the unrolled couplings and substitution; fitted to what the compiler
-     * takes for sm_90a. */
+    /* Operands in flight of the unrolled couplings; a middle of what the compiler takes for sm_90a
+     * over the space (its own choices vary by a third). */
     role->extra_registers = s->side > 1 ? 24 : 0;
 }
 
@@ -156,7 +156,7 @@ static int substitution_passes(const sizes *s) {
 
 static void work(const sizes *s, int64_t tiles, kkt_footprint *fp) {
     const double blocks = (double)fp->blocks, heads = (double)s->heads;
-    const double pairs = (double)(s->chunk * s->block * (s->block - 1) / 2); /* columns x FMA */
+    const double pairs = (double)(s->chunk * s->block * (s->block - 1)) / 2; /* columns x FMA */
     const double elements = 256.0 * (double)tiles;
     const double steps = s->side > 1 ? (double)coupling_steps(s) : 0;
     const double units = (double)(s->chunk * s->subs) / WARP; /* 16-byte stores, warps */
@@ -164,27 +164,31 @@ static void work(const sizes *s, int64_t tiles, kkt_footprint *fp) {
     const bool wide = s->row_words % 4 == 0;
 
     fp->tensor_flop = blocks * 2 * elements * (double)s->dk;
-    fp->fp32_flop = blocks * heads * (2 * pairs + (s->gated ? 4 : 2) * elements);
+    fp->fp32_flop = blocks * heads * 2 * (pairs + elements);
     if (s->tf32)
         fp->tf32_flop = blocks * heads * steps * 2048;
     else
         fp->fp32_flop += blocks * heads * steps * 2048;
 
     /* Wavefronts: K in and out of its tile; the triangles written once; a broadcast of L a row and
-     * quad of columns, the inverse written back; operands of the couplings; T read once. */
+     * quad of columns, the inverse written back; operands of the couplings; T read once. Counters
+     * on an H200 (chunk 64, base 16, row_stride 4, tf32, four heads): 1236 a head, 1048 by this. */
     const double broadcasts = pairs / WARP / (wide ? 4 : 1) * substitution_passes(s);
     const double operand_passes = s->tf32 ? 6 : wide ? 12 : 24;
-    const double mma_pairs = (double)(tiles * s->dk / 16);
+    const double mma_pairs = (double)(tiles * s->dk) / 16;
     fp->smem_wavefronts =
         blocks * (k_units * 4 + mma_pairs * 4 +
                   heads * (elements / WARP + broadcasts + (double)(s->chunk * s->block) / WARP +
                            steps * (operand_passes + 4) + units * 4));
 
-    const double step_instructions = s->tf32 ? 14 : 48;
+    /* Warp instructions, a little below what the same counters gave (4098 a head): about 250 a
+     * warp for finding its work, 12 a row of 32 gated elements, 18 a tensor-core step. */
+    const double step_instructions = s->tf32 ? 18 : 60;
+    const double start = 250.0 * (double)s->warps;
     fp->instructions =
-        blocks * (k_units * 3 + mma_pairs * 4 +
-                  heads * (elements / WARP * (s->gated ? 6 : 4) + pairs / WARP * 1.3 +
-                           steps * step_instructions + units * 8));
+        blocks * (start + k_units * 8 + mma_pairs * 8 +
+                  heads * (elements / WARP * (s->gated ? 12 : 8) + pairs / WARP * 1.8 +
+                           steps * step_instructions + units * 20));
 }
 
 static void chain(const sizes *s, kkt_footprint *fp) {
@@ -231,9 +235,9 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
     out->hbm_write_bytes = 2.0 * (double)(attention.tokens * attention.heads_v * s.chunk);
     out->hbm_read_bytes = total - out->hbm_write_bytes;
     /* Every group of heads reads its key head's K again. */
-    const double groups = (double)(attention.heads_v / s.heads);
-    out->l2_read_bytes = (double)attention.tokens * (groups * 2 * (double)s.dk +
-                                                     (double)attention.heads_v * (s.gated ? 8 : 4));
+    const int64_t groups = attention.heads_v / s.heads;
+    const int64_t row_bytes = groups * 2 * s.dk + attention.heads_v * (s.gated ? 8 : 4);
+    out->l2_read_bytes = (double)(attention.tokens * row_bytes);
     work(&s, kkt_solve_tiles(c), out);
     chain(&s, out);
 }
