@@ -150,7 +150,12 @@ static kkt_status measure_all(session *s, kkt_error *err) {
             int64_t left = (int64_t)(s->task_count - i);
             share = (s->evals_left + left - 1) / left;
         }
-        status = session_measure_task(s, &s->tasks[i], share, err);
+        if (s->options->retry) {
+            status = session_retry_task(s, &s->tasks[i], err);
+        }
+        if (status == KKT_OK) {
+            status = session_measure_task(s, &s->tasks[i], share, err);
+        }
     }
     return status;
 }

@@ -28,6 +28,9 @@ typedef struct kkt_session_options {
                               problem */
     double budget_seconds; /* 0: none; without a GPU the compile phase ends after 60 s */
     bool exhaustive;
+    /* Candidates that failed before are tried again, outside of the budget of evals: each was
+     * counted when it failed. */
+    bool retry;
     const char *reference_folder; /* recordings; NULL: none */
     kkt_policy policy;
     /* One line of progress: "compile 12 of 64"; NULL: silent. */
@@ -39,6 +42,7 @@ typedef struct kkt_session_options {
 typedef struct kkt_session_counts {
     int64_t enumerated, rejected, compiled, build_failed, verified, wrong_result, racy,
         launch_failed, timed_out, crashed, noisy, measured, replayed, reused;
+    int64_t quarantined; /* of `reused`: failed before, not tried again */
 } kkt_session_counts;
 
 typedef struct kkt_session_summary {

@@ -232,7 +232,7 @@ static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
         while (next < q->count && next - done < ahead) {
             trial *item = q->slots[next++];
             if (item->known.fresh_build) {
-                s->out->counts.reused++;
+                session_count_reused(s, item);
                 done++;
                 continue;
             }
@@ -261,6 +261,7 @@ static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
 
 kkt_status session_compile_all(session *s, kkt_error *err) {
     queue q = {0};
+    s->retrying = s->options->retry;
     kkt_status status = kkt_db_begin(s->db, err);
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
         status = enqueue_winners(s, &q, &s->tasks[i], err);

@@ -28,6 +28,7 @@ typedef struct session {
     double start_s;
     int64_t evals_left; /* of --budget evals; INT64_MAX: none given */
     int64_t next_tag;
+    bool retrying;     /* slots that begin now forget a failure */
     trial **in_flight; /* slots whose compile job has not been answered yet */
     size_t in_flight_count, in_flight_capacity;
     task *tasks;
@@ -43,8 +44,10 @@ typedef struct known {
     kkt_outcome build_outcome;
     bool fresh_run;
     kkt_outcome outcome;
-    double time_us; /* NaN unless ok */
+    double time_us; /* of a fresh run; NaN where there is none or it failed */
     bool finalist;
+    bool settled; /* checked and timed, or failed at it, by what is there now: nothing to do */
+    bool failed;  /* settled by a failure */
 } known;
 
 /* A candidate on its way through the run. */
@@ -74,6 +77,7 @@ kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *
                              const char *policy_suffix, kkt_error *err);
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err);
 void session_count_outcome(session *s, kkt_outcome outcome);
+void session_count_reused(session *s, const trial *slot);
 
 /* session_compile.c. A submitted slot must stay where it is until it is `compiled`. */
 kkt_status session_submit(session *s, trial *slot, kkt_error *err);
@@ -82,7 +86,13 @@ kkt_status session_submit(session *s, trial *slot, kkt_error *err);
 kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_error *err);
 kkt_status session_compile_all(session *s, kkt_error *err);
 
+/* session_retry.c: tries every candidate of a task again that failed before. */
+kkt_status session_retry_task(session *s, const task *t, kkt_error *err);
+
 /* session_measure.c */
+/* Checks and times one slot that a job was handed in for where one is needed. `*time_us` is NaN
+ * where that failed, or where it was interrupted before. */
+kkt_status session_measure_slot(session *s, trial *slot, double *time_us, kkt_error *err);
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static kkt_status fill_batch(session *s, task *t, kkt_search *search, int64_t *b
         out->count++;
         (*budget)--;
         s->evals_left--;
-        if (!slot->known.fresh_run && s->backend_type->needs_cubin) {
+        if (!slot->known.settled && s->backend_type->needs_cubin) {
             status = session_submit(s, slot, err);
             if (status != KKT_OK) {
                 return status;
@@ -102,6 +102,14 @@ static kkt_status measure_slot(session *s, trial *slot, double *time_us, kkt_err
     return status;
 }
 
+kkt_status session_measure_slot(session *s, trial *slot, double *time_us, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    if (slot->tag != 0) {
+        status = session_collect(s, slot, COMPILE_WAIT_S, err);
+    }
+    return status == KKT_OK ? measure_slot(s, slot, time_us, err) : status;
+}
+
 static kkt_status remember(history *all, trial *slot, double time_us, kkt_error *err) {
     if (all->count == all->capacity) {
         size_t capacity = all->capacity ? 2 * all->capacity : 64;
@@ -124,18 +132,13 @@ static kkt_status measure_batch(session *s, batch *now, kkt_search *search, hist
         trial *slot = &now->slots[i];
         double time_us = slot->known.time_us;
         kkt_status status = KKT_OK;
-        if (slot->known.fresh_run) {
-            s->out->counts.reused++;
+        if (slot->known.settled) {
+            session_count_reused(s, slot);
         } else {
             if (session_interrupted()) {
                 return KKT_OK;
             }
-            if (slot->tag != 0) {
-                status = session_collect(s, slot, COMPILE_WAIT_S, err);
-            }
-            if (status == KKT_OK) {
-                status = measure_slot(s, slot, &time_us, err);
-            }
+            status = session_measure_slot(s, slot, &time_us, err);
         }
         if (status != KKT_OK) {
             return status;
@@ -176,6 +179,23 @@ static int64_t chunk_of(const trial *slot) {
                                : 0;
 }
 
+/* All or none: they were measured together, and half a group would be measured again. */
+static kkt_status store_retimed(session *s, record **best, size_t count,
+                                const kkt_measure_result *results, kkt_error *err) {
+    kkt_status status = kkt_db_begin(s->db, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < count && status == KKT_OK; i++) {
+        status = session_store_run(s, &best[i]->slot, &results[i], ",finalist=1", err);
+    }
+    if (status == KKT_OK) {
+        return kkt_db_commit(s->db, err);
+    }
+    kkt_db_rollback(s->db);
+    return status;
+}
+
 static kkt_status retime(session *s, record **best, size_t count, kkt_error *err) {
     bool all_known = true;
     for (size_t i = 0; i < count; i++) {
@@ -205,8 +225,8 @@ static kkt_status retime(session *s, record **best, size_t count, kkt_error *err
         requests[i] = request_of(s, slot);
     }
     kkt_status status = s->backend_type->retime(s->backend, requests, count, results, err);
-    for (size_t i = 0; i < count && status == KKT_OK; i++) {
-        status = session_store_run(s, &best[i]->slot, &results[i], ",finalist=1", err);
+    if (status == KKT_OK) {
+        status = store_retimed(s, best, count, results, err);
     }
     for (size_t i = 0; i < count; i++) {
         kkt_measure_result_free(&results[i]);

@@ -25,9 +25,23 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     out->build_outcome = result->build.outcome;
     out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED;
     out->outcome = result->outcome;
-    out->time_us = result->outcome == KKT_OUTCOME_OK ? result->run.time_us : (double)NAN;
+    bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
+    out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;
     out->finalist = out->fresh_run && result->run.policy && strstr(result->run.policy, "finalist");
+    bool failed_build = out->fresh_build && out->build_outcome != KKT_OUTCOME_COMPILED;
+    bool failed_run =
+        out->fresh_run && out->outcome != KKT_OUTCOME_OK && out->outcome != KKT_OUTCOME_NOISY;
+    out->settled = out->fresh_run || failed_build;
+    out->failed = failed_build || failed_run;
     return KKT_OK;
+}
+
+/* A failure that is to be tried again counts as unknown. */
+static void forget_failure(known *what) {
+    if (what->failed) {
+        what->settled = what->failed = what->fresh_run = false;
+        what->fresh_build = what->fresh_build && what->build_outcome == KKT_OUTCOME_COMPILED;
+    }
 }
 
 static kkt_status put_prediction(session *s, trial *slot, kkt_error *err) {
@@ -81,6 +95,9 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
     if (status != KKT_OK) {
         return status;
     }
+    if (s->retrying) {
+        forget_failure(&out->known);
+    }
     status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
     return status == KKT_OK ? put_prediction(s, out, err) : status;
 }
@@ -130,6 +147,11 @@ kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *
         kkt_arena_printf(s->arena, "%s%s", record.policy ? record.policy : "", policy_suffix);
     int64_t run_id;
     return kkt_db_put_run(s->db, slot->build_id, &record, &run_id, err);
+}
+
+void session_count_reused(session *s, const trial *slot) {
+    s->out->counts.reused++;
+    s->out->counts.quarantined += slot->known.failed;
 }
 
 void session_count_outcome(session *s, kkt_outcome outcome) {

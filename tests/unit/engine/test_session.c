@@ -18,6 +18,7 @@ typedef struct run_request {
     int64_t evals;
     double seconds;
     const char *fixed;
+    bool retry;
 } run_request;
 
 static char folder[] = "/tmp/kkttune-session-XXXXXX";
@@ -44,6 +45,7 @@ static kkt_status run_session(const run_request *request, kkt_session_summary *o
     kkt_session_options options = {.problem = "tokens=8192", .budget_evals = request->evals};
     options.budget_seconds = request->seconds;
     options.fixed = request->fixed;
+    options.retry = request->retry;
     options.arch = kkt_arch_find("sm90");
     options.device = kkt_device_first(options.arch);
     options.seed = 1;
@@ -177,6 +179,19 @@ static void faults_cost_one_candidate(void **state) {
         kkt_session_summary again;
         assert_int_equal(run_session(&request, &again, NULL), KKT_OK);
         assert_int_equal(again.counts.reused, 24); /* a failure is not tried again either */
+        assert_int_equal(again.counts.quarantined, faults);
+        /* The cause is gone: nobody notices unless told to look. */
+        request.fake = "seed=3";
+        assert_int_equal(run_session(&request, &again, NULL), KKT_OK);
+        assert_int_equal(again.counts.quarantined, faults);
+        assert_int_equal(again.counts.measured + again.counts.noisy, 0);
+        request.retry = true;
+        assert_int_equal(run_session(&request, &again, NULL), KKT_OK);
+        /* Each failure again; then the search, which their times may lead elsewhere. */
+        assert_int_equal(again.counts.quarantined, 0);
+        assert_int_equal(again.counts.measured + again.counts.noisy,
+                         faults + 24 - again.counts.reused);
+        assert_int_equal(best_of(path).failed, 0);
     }
 }
 
