@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/params.h"
 #include "base/text.h"
+#include "kernels/claim.h"
 #include "model/arch.h"
 #include "model/footprint.h"
 
@@ -163,6 +164,8 @@ struct kkt_kernel {
     const kkt_variant *variants;
     size_t variant_count;
     const char *chunk_param; /* "chunk": entries are kept for each of its values; NULL: none */
+    const kkt_claim *claims; /* what is said of its parameters; NULL: nothing */
+    size_t claim_count;
 
     /* One line in `reason` where a problem is impossible ("heads_v 6 is no multiple of 4"). */
     bool (*problem_valid)(const kkt_values *problem, char *reason, size_t size);

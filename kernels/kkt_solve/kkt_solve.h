@@ -110,6 +110,10 @@ double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, 
 extern const kkt_param_table kkt_solve_problem_table;
 extern const kkt_param_table kkt_solve_param_table;
 
+/* In claims.c. */
+enum { KKT_SOLVE_CLAIM_COUNT = 17 };
+extern const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT];
+
 extern const kkt_kernel kkt_kernel_kkt_solve;
 
 #endif
