@@ -60,6 +60,7 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     o->problem = kernel ? kkt_args_get(j->args, "--problem") : NULL;
     o->fixed = kernel ? kkt_args_get(j->args, "--config") : NULL;
     o->exhaustive = kkt_args_has(j->args, "--exhaustive");
+    o->retry = kkt_args_has(j->args, "--retry");
     if (seed_text && !kkt_parse_i64(seed_text, 0, INT64_MAX, &seed)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--seed '%s' is not a number from 0 up", seed_text);
     }
@@ -142,6 +143,7 @@ static void add_counts(kkt_json *root, const kkt_session_counts *c) {
         {"measured", c->measured},
         {"replayed", c->replayed},
         {"reused", c->reused},
+        {"quarantined", c->quarantined},
     };
     kkt_json *counts = kkt_json_add_object(root, "candidates");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -185,6 +187,11 @@ static void print_summary(job *j, const kkt_view *view, const kkt_session_summar
                (long long)failed, (long long)c->build_failed, (long long)c->wrong_result,
                (long long)c->racy, (long long)c->launch_failed, (long long)c->timed_out,
                (long long)c->crashed, (long long)c->noisy);
+    }
+    if (c->quarantined > 0) {
+        printf("%lld of the reused candidates failed in an earlier run and were not tried again; "
+               "--retry does\n",
+               (long long)c->quarantined);
     }
     for (const kkt_json *file = kkt_json_first(j->files); file; file = kkt_json_next(file)) {
         printf("%s\n", kkt_json_as_string(file));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/version.h"
 #include "tuner/measure/backends.h"
@@ -14,6 +15,7 @@
 #define HIT_ONE_IN 10    /* candidates that a fault hits */
 #define FAULTS_MAX 16    /* kinds that can be listed in one run */
 #define OPTION_BYTES 256 /* of the options' text */
+#define SLEEP_MOST_US 10000000
 
 typedef struct fault_kind {
     const char *name;
@@ -37,6 +39,7 @@ static const fault_kind FAULTS[] = {
 struct kkt_backend {
     kkt_backend_info info;
     uint64_t seed;
+    unsigned sleep_us; /* what a candidate takes at least: for tests that interrupt a run */
     size_t fault_count;
     const fault_kind *faults[FAULTS_MAX];
     /* The first candidates asked: each listed kind hits one of them, so that a small run meets
@@ -136,8 +139,17 @@ static kkt_status parse_option(kkt_backend *backend, char *piece, bool *seeded, 
         }
         return KKT_OK;
     }
-    return kkt_fail(err, KKT_ERR_INPUT, 0, "unknown fake backend option '%s'; known: seed, fault",
-                    piece);
+    if (strcmp(piece, "sleep_us") == 0) {
+        int64_t sleep_us = 0;
+        if (!kkt_parse_i64(value, 0, SLEEP_MOST_US, &sleep_us)) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "fake backend sleep_us '%s' is not in 0 to %d",
+                            value, SLEEP_MOST_US);
+        }
+        backend->sleep_us = (unsigned)sleep_us;
+        return KKT_OK;
+    }
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "unknown fake backend option '%s'; known: seed, fault, sleep_us", piece);
 }
 
 static kkt_status parse_options(kkt_backend *backend, const char *text, kkt_error *err) {
@@ -231,6 +243,7 @@ static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *
     out->run.tool_version = KKT_VERSION;
     /* A fixed date: the same seed must give the same bytes. */
     snprintf(out->date, sizeof out->date, "1970-01-01T00:00:00Z");
+    usleep(backend->sleep_us);
     uint64_t hash = candidate_hash(backend->seed, request);
     const fault_kind *fault = fault_of(backend, hash);
     if (fault != NULL) {
