@@ -93,9 +93,18 @@ typedef struct kkt_run_record {
     const char *counters_note; /* why there are none */
 } kkt_run_record;
 
+/* One hardware counter of a run. Names are the project's own (kkttune list counters). */
+typedef struct kkt_counter_record {
+    const char *name; /* "dram_read_bytes" */
+    double value;
+    const char *unit; /* "bytes" */
+    const char *chip; /* whose counter it is: "GH100" */
+} kkt_counter_record;
+
 /* One row of the view `results`: a candidate with everything known of it side by side. */
 typedef struct kkt_result {
     int64_t candidate_id;
+    int64_t build_id, run_id; /* 0: none */
     kkt_identity id;
     kkt_outcome outcome;
     const char *reason;

@@ -12,6 +12,7 @@
 #define RECORDING_LIMIT ((size_t)256 << 20) /* bytes of one file */
 #define PROVENANCES_MAX 65536
 #define SAMPLES_MAX 1000000
+#define COUNTERS_MAX 256 /* of a run */
 
 /* One recording being read. Parsed lines of provenances stay open: rows borrow their strings. */
 typedef struct reader {
@@ -26,6 +27,8 @@ typedef struct reader {
     bool ended;
     float *samples; /* reused from row to row */
     size_t sample_capacity;
+    kkt_counter_record counters[COUNTERS_MAX]; /* of the row being read; borrowed strings */
+    size_t counter_count;
 } reader;
 
 static kkt_status malformed(const reader *r, const char *what, kkt_error *err) {
@@ -180,6 +183,26 @@ static bool read_samples(reader *r, const kkt_json *array, kkt_run_record *run) 
     return true;
 }
 
+/* Counters of a row into the reader; false where one lacks a name, a unit or a finite value. */
+static bool read_counters(reader *r, const kkt_json *run) {
+    const kkt_json *array = kkt_json_get(run, "counters");
+    const char *chip = kkt_json_string(run, "chip");
+    r->counter_count = 0;
+    if (!array)
+        return true;
+    if (!kkt_json_is_array(array) || kkt_json_count(array) > COUNTERS_MAX || !chip)
+        return false;
+    for (const kkt_json *v = kkt_json_first(array); v; v = kkt_json_next(v)) {
+        kkt_counter_record *counter = &r->counters[r->counter_count++];
+        *counter = (kkt_counter_record){
+            .name = kkt_json_string(v, "name"), .unit = kkt_json_string(v, "unit"), .chip = chip};
+        if (!counter->name || !*counter->name || !counter->unit ||
+            !kkt_json_real(v, "value", &counter->value) || !isfinite(counter->value))
+            return false;
+    }
+    return true;
+}
+
 static kkt_status store_row(reader *r, const kkt_identity *id, const kkt_build_record *build,
                             const kkt_run_record *run, kkt_error *err) {
     int64_t candidate = 0, build_id = 0, run_id = 0;
@@ -189,6 +212,9 @@ static kkt_status store_row(reader *r, const kkt_identity *id, const kkt_build_r
         status = kkt_db_keep_build(r->db, candidate, build, &build_id, &added, err);
     if (status == KKT_OK)
         status = kkt_db_keep_run(r->db, build_id, run, NULL, &run_id, &added, err);
+    if (status == KKT_OK)
+        status = kkt_db_keep_counters(r->db, run_id, r->counters, r->counter_count,
+                                      run->hbm_bytes_counted, run->counters_note, err);
     return status;
 }
 
@@ -218,6 +244,8 @@ static kkt_status read_row(reader *r, const kkt_json *line, kkt_error *err) {
         bad = "time_us";
     if (!bad && !read_samples(r, kkt_json_get(run_fields.object, "samples_us"), &run))
         bad = "samples_us";
+    if (!bad && !read_counters(r, run_fields.object))
+        bad = "counters";
     if (bad) {
         char what[80];
         snprintf(what, sizeof what, "'%s' is missing or no such value", bad);

@@ -13,6 +13,7 @@ typedef struct provenance_list {
 } provenance_list;
 
 typedef struct writer {
+    kkt_db *db;
     kkt_text *out;
     char *arch, *device;
     provenance_list provenances;
@@ -112,7 +113,24 @@ static void add_build(kkt_text *out, const kkt_build_record *build) {
     kkt_text_add(out, "}");
 }
 
-static void add_run(kkt_text *out, const kkt_run_record *run, const char *samples_json) {
+/* All counters of a run are of one chip: the GPU it ran on. */
+static void add_counters(kkt_text *out, const kkt_counter_list *counters) {
+    if (counters->count == 0)
+        return;
+    add_text(out, "chip", counters->rows[0].chip);
+    kkt_text_add(out, ",\"counters\":[");
+    for (size_t i = 0; i < counters->count; i++) {
+        kkt_text_add(out, i > 0 ? ",{\"name\":" : "{\"name\":");
+        add_string(out, counters->rows[i].name);
+        add_real(out, "value", counters->rows[i].value);
+        add_text(out, "unit", counters->rows[i].unit);
+        kkt_text_add(out, "}");
+    }
+    kkt_text_add(out, "]");
+}
+
+static void add_run(kkt_text *out, const kkt_run_record *run, const kkt_counter_list *counters,
+                    const char *samples_json) {
     kkt_text_printf(out, ",\"run\":{\"outcome\":\"%s\"", kkt_outcome_name(run->outcome));
     add_known(out, "reason", run->reason);
     add_known(out, "date", run->date);
@@ -130,6 +148,7 @@ static void add_run(kkt_text *out, const kkt_run_record *run, const char *sample
     add_known(out, "throttle", run->throttle);
     add_real(out, "hbm_bytes_counted", run->hbm_bytes_counted);
     add_known(out, "counters_note", run->counters_note);
+    add_counters(out, counters);
     add_int(out, "sample_count", run->sample_count);
     if (samples_json)
         kkt_text_printf(out, ",\"samples_us\":%s", samples_json);
@@ -183,6 +202,12 @@ static kkt_status write_row(void *context, const kkt_run_row *row, kkt_error *er
                         "the samples of %s with %s are unreadable; 'kkttune db check' lists what "
                         "is wrong",
                         row->id.kernel, row->id.config);
+    kkt_counter_list counters = {0};
+    status = kkt_db_read_counters(w->db, row->run_id, &counters, err);
+    if (status != KKT_OK) {
+        kkt_counter_list_free(&counters);
+        return status;
+    }
     size_t provenance = number_provenance(w, row);
     kkt_text_printf(w->out, "{\"p\":%zu", provenance);
     add_text(w->out, "kernel", row->id.kernel);
@@ -190,7 +215,8 @@ static kkt_status write_row(void *context, const kkt_run_row *row, kkt_error *er
     add_text(w->out, "problem", row->id.problem);
     add_text(w->out, "config", row->id.config);
     add_build(w->out, &row->build);
-    add_run(w->out, &row->run, row->samples_json);
+    add_run(w->out, &row->run, &counters, row->samples_json);
+    kkt_counter_list_free(&counters);
     kkt_text_add(w->out, "}\n");
     w->rows++;
     return KKT_OK;
@@ -198,7 +224,7 @@ static kkt_status write_row(void *context, const kkt_run_row *row, kkt_error *er
 
 kkt_status kkt_recording_export_text(kkt_db *db, const kkt_result_filter *filter, bool replayed,
                                      kkt_text *out, int64_t *rows, kkt_error *err) {
-    writer w = {.out = out};
+    writer w = {.db = db, .out = out};
     kkt_status status = kkt_db_each_run(db, filter, replayed, write_row, &w, err);
     if (status == KKT_OK && w.rows == 0)
         status = kkt_fail(err, KKT_ERR_MISSING, 0,

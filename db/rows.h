@@ -11,6 +11,7 @@ typedef struct kkt_run_row {
     kkt_build_record build;
     kkt_run_record run;       /* samples_us is NULL */
     const char *samples_json; /* a JSON array; NULL where none are kept */
+    int64_t run_id;
 } kkt_run_row;
 
 /* Every run that matches, measured or (with `replayed`) of either provenance, in an order that
@@ -26,6 +27,18 @@ kkt_status kkt_db_keep_build(kkt_db *db, int64_t candidate_id, const kkt_build_r
  * whichever provenance. `samples_json` NULL: run->samples_us is used. */
 kkt_status kkt_db_keep_run(kkt_db *db, int64_t build_id, const kkt_run_record *run,
                            const char *samples_json, int64_t *run_id, bool *added, kkt_error *err);
+/* The counters of a run, copied. Zero-initialise; freed also after a failure. */
+typedef struct kkt_counter_list {
+    kkt_counter_record *rows;
+    size_t count, capacity;
+} kkt_counter_list;
+kkt_status kkt_db_read_counters(kkt_db *db, int64_t run_id, kkt_counter_list *out, kkt_error *err);
+void kkt_counter_list_free(kkt_counter_list *list);
+/* Gives a run the counters that it lacks; never changes one. hbm_bytes_counted and the note are
+ * set where no bytes were counted so far. */
+kkt_status kkt_db_keep_counters(kkt_db *db, int64_t run_id, const kkt_counter_record *counters,
+                                size_t count, double hbm_bytes_counted, const char *note,
+                                kkt_error *err);
 /* All or nothing, whether or not the caller has a transaction open: `end` undoes everything since
  * `begin` unless `status` is KKT_OK, and returns it. */
 typedef struct kkt_savepoint {

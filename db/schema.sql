@@ -113,3 +113,13 @@ CREATE TABLE samples (
     run_id   INTEGER PRIMARY KEY REFERENCES runs (id),
     times_us TEXT NOT NULL
 ) STRICT;
+
+-- What hardware counters said of a run, counted in a process of its own after the timing.
+CREATE TABLE counters (
+    run_id INTEGER NOT NULL REFERENCES runs (id),
+    name   TEXT NOT NULL,
+    value  REAL NOT NULL,
+    unit   TEXT NOT NULL,
+    chip   TEXT NOT NULL, -- whose counter it is, "GH100"
+    UNIQUE (run_id, name)
+) STRICT;

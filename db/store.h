@@ -49,6 +49,18 @@ kkt_status kkt_db_put_build(kkt_db *db, int64_t candidate_id, const kkt_build_re
 kkt_status kkt_db_put_run(kkt_db *db, int64_t build_id, const kkt_run_record *record,
                           int64_t *run_id, kkt_error *err);
 
+/* Stores what hardware counters said of a run: its counters (those it had are replaced; values that
+ * are not finite are left out), hbm_bytes_counted (NaN: not counted) and, where not all is well, a
+ * note in words (NULL: none). */
+kkt_status kkt_db_put_counters(kkt_db *db, int64_t run_id, const kkt_counter_record *counters,
+                               size_t count, double hbm_bytes_counted, const char *note,
+                               kkt_error *err);
+/* Calls `visit` for each counter of a run, by name. */
+kkt_status kkt_db_counters(kkt_db *db, int64_t run_id,
+                           kkt_status (*visit)(void *context, const kkt_counter_record *counter,
+                                               kkt_error *err),
+                           void *context, kkt_error *err);
+
 /* What a result must match not to be stale. A NULL member is not compared. Options and kernel
  * hash differ by variant, hence the callback: it gives the present hash (and options, where it
  * knows them) for a row's identity; false: unknown kernel, which is stale too ("kernel gone"). */

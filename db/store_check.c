@@ -93,6 +93,8 @@ static const char *const semantic_checks[] = {
     "outcome(outcome)",
     "SELECT 'run ' || id || ' has a median outside its interval' FROM runs"
     " WHERE time_us < time_low_us OR time_us > time_high_us",
+    "SELECT 'counter ' || name || ' of run ' || run_id || ' is no finite number' FROM counters"
+    " WHERE abs(value) > 1.7976931348623157e308",
     "SELECT 'samples of run ' || s.run_id || ' are not ' || r.sample_count || ' numbers'"
     " FROM samples s JOIN runs r ON r.id = s.run_id WHERE NOT samples(s.times_us, r.sample_count)",
 };
@@ -101,7 +103,7 @@ static const char objects_check[] =
     "SELECT 'there is a ' || type || ' ' || name || ' that is none of kkttune''s' FROM"
     " sqlite_schema WHERE name NOT LIKE 'sqlite_%' AND (type = 'trigger' OR name NOT IN ('meta',"
     " 'problems', 'configurations', 'candidates', 'candidates_by_configuration', 'predictions',"
-    " 'builds', 'runs', 'runs_by_build', 'samples', 'best_runs', 'results'))";
+    " 'builds', 'runs', 'runs_by_build', 'samples', 'counters', 'best_runs', 'results'))";
 
 kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *finding),
                         void *context, int64_t *findings, kkt_error *err) {

@@ -73,6 +73,13 @@ static kkt_status merge_run(void *context, const kkt_run_row *row, kkt_error *er
         status =
             kkt_db_keep_run(m->to, build_id, &row->run, row->samples_json, &run_id, &added, err);
     m->added.runs += status == KKT_OK && added;
+    kkt_counter_list counters = {0};
+    if (status == KKT_OK)
+        status = kkt_db_read_counters(m->from, row->run_id, &counters, err);
+    if (status == KKT_OK)
+        status = kkt_db_keep_counters(m->to, run_id, counters.rows, counters.count,
+                                      row->run.hbm_bytes_counted, row->run.counters_note, err);
+    kkt_counter_list_free(&counters);
     return status;
 }
 

@@ -10,6 +10,10 @@ static const migration migrations[] = {
     /* Version 0, before the first release: no mark of staleness, no note on counters. */
     {0, "ALTER TABLE builds ADD COLUMN stale_reason TEXT;"
         "ALTER TABLE runs ADD COLUMN counters_note TEXT;"},
+    /* Version 1 had no counters but the bytes. */
+    {1, "CREATE TABLE counters (run_id INTEGER NOT NULL REFERENCES runs (id), name TEXT NOT NULL,"
+        " value REAL NOT NULL, unit TEXT NOT NULL, chip TEXT NOT NULL, UNIQUE (run_id, name))"
+        " STRICT;"},
 };
 
 static kkt_status upgrade(kkt_db *db, int64_t version, kkt_error *err) {

@@ -144,6 +144,8 @@ static bool read_result(sqlite3_stmt *s, kkt_result *out, kkt_text *first_line) 
     int at_run = at_build + KKT_BUILD_COUNT;
     *out = (kkt_result){
         .candidate_id = sqlite3_column_int64(s, 0),
+        .build_id = sqlite3_column_int64(s, 4),
+        .run_id = sqlite3_column_int64(s, 5),
         .outcome = KKT_OUTCOME_PREDICTED,
         .has_prediction = sqlite3_column_type(s, 3) != SQLITE_NULL,
         .has_build = sqlite3_column_type(s, 4) != SQLITE_NULL,
@@ -316,7 +318,7 @@ kkt_status kkt_db_get_info(kkt_db *db, kkt_db_info *out, kkt_error *err) {
 /* No id takes part in the order: a copy of the rows sorts alike. */
 static const char runs_sql[] =
     "SELECT " KKT_IDENTITY_COLUMNS ", " KKT_BUILD_COLUMNS ", " KKT_RUN_COLUMNS
-    ", s.times_us, c.id" KKT_FROM_CANDIDATES " JOIN builds b ON b.candidate_id = c.id"
+    ", s.times_us, c.id, r.id" KKT_FROM_CANDIDATES " JOIN builds b ON b.candidate_id = c.id"
     " JOIN runs r ON r.build_id = b.id AND (?7 OR r.provenance = 'measured')"
     " LEFT JOIN samples s ON s.run_id = r.id";
 static const char runs_order[] =
@@ -340,6 +342,7 @@ kkt_status kkt_db_each_run(kkt_db *db, const kkt_result_filter *filter, bool rep
         bool good = kkt_read_build(s, KKT_IDENTITY_COUNT, &row.build);
         good = kkt_read_run(s, at_run, &row.run) && good;
         row.samples_json = kkt_column_text(s, at_run + KKT_RUN_COUNT);
+        row.run_id = sqlite3_column_int64(s, at_run + KKT_RUN_COUNT + 2);
         status = good ? visit(context, &row, err)
                       : unknown_name(db, sqlite3_column_int64(s, at_run + KKT_RUN_COUNT + 1), err);
     }

@@ -21,7 +21,7 @@ typedef struct table_copy {
 } table_copy;
 
 static const char *const tables[] = {"problems", "configurations", "candidates", "predictions",
-                                     "builds",   "runs",           "samples"};
+                                     "builds",   "runs",           "samples",    "counters"};
 
 /* Column names come from the new file, so they are ours; table names are literals above. */
 static kkt_status prepare_copy(table_copy *t, kkt_error *err) {
@@ -141,6 +141,7 @@ static const char *const clean_up[] = {
     " OR time_us < time_low_us OR time_us > time_high_us",
     "DELETE FROM samples WHERE run_id NOT IN (SELECT id FROM runs) OR NOT samples(times_us,"
     " (SELECT sample_count FROM runs r WHERE r.id = run_id))",
+    "DELETE FROM counters WHERE run_id NOT IN (SELECT id FROM runs)",
     "UPDATE candidates SET verdict = NULL, verdict_reason = NULL"
     " WHERE verdict IS NOT NULL AND NOT outcome(verdict)",
 };

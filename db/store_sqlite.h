@@ -8,7 +8,7 @@
 #include "db/store.h"
 
 #define KKT_DB_APPLICATION_ID 0x6b6b7474 /* "kktt" */
-#define KKT_DB_SCHEMA_VERSION 1
+#define KKT_DB_SCHEMA_VERSION 2
 #define KKT_DB_BUSY_MS 30000
 #define KKT_DB_CACHED 40 /* distinct statements kept prepared */
 
