@@ -56,8 +56,8 @@ const char *kkt_tier_name(kkt_tier tier) {
 
 /* ---- tasks ---- */
 
-static kkt_status add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
-                           const char *problem, kkt_error *err) {
+kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                            const char *problem, kkt_error *err) {
     task *t = &s->tasks[s->task_count];
     char reason[240];
     t->kernel = kernel;
@@ -95,11 +95,12 @@ static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *er
             continue; /* known to the model alone: there is nothing to compile yet */
         }
         if (s->options->problem) {
-            status = add_task(s, kernel, &kernel->variants[v], s->options->problem, err);
+            status = session_add_task(s, kernel, &kernel->variants[v], s->options->problem, err);
         }
         for (size_t p = 0; !s->options->problem && kernel->default_problems[p] && status == KKT_OK;
              p++) {
-            status = add_task(s, kernel, &kernel->variants[v], kernel->default_problems[p], err);
+            status =
+                session_add_task(s, kernel, &kernel->variants[v], kernel->default_problems[p], err);
         }
     }
     return status;
@@ -217,6 +218,21 @@ static kkt_status run_phases(session *s, kkt_error *err) {
     return status == KKT_OK ? summarize(s, err) : status;
 }
 
+void session_open(session *s) {
+    bool compiles = s->pool && !kkt_compile_pool_unavailable(s->pool);
+    s->start_s = now_seconds();
+    s->arena = kkt_arena_open();
+    s->freshness =
+        kkt_freshness_make(s->arena, compiles ? kkt_compile_pool_version(s->pool) : NULL);
+}
+
+void session_close(session *s) {
+    for (size_t i = 0; i < s->task_count; i++) {
+        kkt_space_close(s->tasks[i].space);
+    }
+    kkt_arena_close(s->arena);
+}
+
 /* Without a GPU a default run compiles a fixed number of candidates beside the recorded winners, so
  * that its repetition finds nothing left to do. */
 static int64_t evals_of(const kkt_session_options *options, const kkt_backend *backend) {
@@ -230,23 +246,15 @@ kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_c
                            const kkt_backend_type *backend_type, kkt_backend *backend,
                            kkt_session_summary *out, kkt_error *err) {
     memset(out, 0, sizeof *out);
-    session s = {
-        .options = options,
-        .db = db,
-        .pool = pool,
-        .backend_type = backend_type,
-        .backend = backend,
-        .arena = kkt_arena_open(),
-        .out = out,
-        .start_s = now_seconds(),
-        .evals_left = evals_of(options, backend),
-    };
-    bool compiles = pool && !kkt_compile_pool_unavailable(pool);
-    s.freshness = kkt_freshness_make(s.arena, compiles ? kkt_compile_pool_version(pool) : NULL);
+    session s = {.options = options,
+                 .db = db,
+                 .pool = pool,
+                 .backend_type = backend_type,
+                 .backend = backend,
+                 .out = out,
+                 .evals_left = evals_of(options, backend)};
+    session_open(&s);
     kkt_status status = run_phases(&s, err);
-    for (size_t i = 0; i < s.task_count; i++) {
-        kkt_space_close(s.tasks[i].space);
-    }
-    kkt_arena_close(s.arena);
+    session_close(&s);
     return status;
 }

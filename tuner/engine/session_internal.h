@@ -63,6 +63,12 @@ struct trial {
     int64_t build_id; /* 0: not stored */
 };
 
+/* session.c. Options, database, pool, backend and `out` are filled; `open` makes the rest. */
+void session_open(session *s);
+void session_close(session *s);
+/* Fills the next of `tasks`, which has room for it. KKT_ERR_INPUT: no such problem. */
+kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                            const char *problem, kkt_error *err);
 bool session_interrupted(void);
 double session_seconds(const session *s);
 bool session_time_left(const session *s);
@@ -90,6 +96,7 @@ kkt_status session_compile_all(session *s, kkt_error *err);
 kkt_status session_retry_task(session *s, const task *t, kkt_error *err);
 
 /* session_measure.c */
+kkt_measure_request session_request(const session *s, const trial *slot);
 /* Checks and times one slot that a job was handed in for where one is needed. `*time_us` is NaN
  * where that failed, or where it was interrupted before. */
 kkt_status session_measure_slot(session *s, trial *slot, double *time_us, kkt_error *err);

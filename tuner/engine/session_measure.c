@@ -52,7 +52,7 @@ static kkt_status fill_batch(session *s, task *t, kkt_search *search, int64_t *b
     return KKT_OK;
 }
 
-static kkt_measure_request request_of(const session *s, const trial *slot) {
+kkt_measure_request session_request(const session *s, const trial *slot) {
     return (kkt_measure_request){
         .kernel = slot->task->kernel,
         .variant = slot->task->variant,
@@ -84,7 +84,7 @@ static kkt_status measure_slot(session *s, trial *slot, double *time_us, kkt_err
         return KKT_OK;
     }
     s->out->counts.compiled += needs;
-    kkt_measure_request request = request_of(s, slot);
+    kkt_measure_request request = session_request(s, slot);
     kkt_measure_result result;
     memset(&result, 0, sizeof result);
     status = s->backend_type->measure(s->backend, &request, &result, err);
@@ -222,7 +222,7 @@ static kkt_status retime(session *s, record **best, size_t count, kkt_error *err
         if (status != KKT_OK) {
             return status;
         }
-        requests[i] = request_of(s, slot);
+        requests[i] = session_request(s, slot);
     }
     kkt_status status = s->backend_type->retime(s->backend, requests, count, results, err);
     if (status == KKT_OK) {
