@@ -206,20 +206,44 @@ static void tensors_with(const kkt_tensor_request *request, const kkt_values *pr
     request->kernel->tensors(&changed, request->config, out);
 }
 
-/* The value of key `key` as the files' shapes say it; false where they do not. */
+/* The extent of dimension `d` of tensor `i` with key `key` at `value`. */
+static int64_t extent_with(const kkt_tensor_request *request, const kkt_values *problem, size_t key,
+                           int64_t value, int i, int d) {
+    kkt_tensor shapes[KKT_TENSORS_MAX];
+    tensors_with(request, problem, key, value, shapes);
+    return shapes[i].dims[d];
+}
+
+/* The key's value that makes dimension `d` of tensor `i` what the file says, where the extent
+ * grows in proportion to the key over multiples of `unit`; false where it does not. */
+static bool solve_extent(const kkt_tensor_request *request, const kkt_values *problem, size_t key,
+                         int64_t unit, int i, int d, int64_t given, int64_t *value) {
+    const int64_t one = extent_with(request, problem, key, unit, i, d);
+    const int64_t two = extent_with(request, problem, key, 2 * unit, i, d);
+    if (two <= one)
+        return false;
+    const int64_t scaled = (given - (2 * one - two)) * unit;
+    *value = scaled / (two - one);
+    return scaled >= 0 && extent_with(request, problem, key, *value, i, d) == given;
+}
+
+/* The value of key `key` as the files' shapes say it; false where they do not. An extent may be a
+ * quotient (tokens a batch entry), so the units tried are multiples of each other key's value. */
 static bool infer_dimension(const kkt_tensor_request *request, const kkt_values *problem,
                             size_t key, const tensor_file *files, int count, int64_t *value) {
-    kkt_tensor a[KKT_TENSORS_MAX], b[KKT_TENSORS_MAX];
-    tensors_with(request, problem, key, 3, a);
-    tensors_with(request, problem, key, 5, b);
+    enum { UNIT = 4 };
+    kkt_tensor shapes[KKT_TENSORS_MAX];
+    request->kernel->tensors(problem, request->config, shapes);
     for (int i = 0; i < count; i++) {
-        const int skipped = files[i].found ? left_out(&a[i], &files[i].array) : -1;
-        for (int d = 0; skipped >= 0 && d < a[i].rank; d++) {
-            if (b[i].dims[d] - a[i].dims[d] != 2)
-                continue;
+        const int skipped = files[i].found ? left_out(&shapes[i], &files[i].array) : -1;
+        for (int d = 0; skipped >= 0 && d < shapes[i].rank; d++) {
             const int64_t given = d < skipped ? 1 : files[i].array.dims[d - skipped];
-            *value = given - (a[i].dims[d] - 3);
-            return true;
+            for (size_t other = 0; other < request->kernel->problem.count; other++) {
+                const int64_t scale = other == key ? 1 : problem->v[other];
+                if (scale > 0 && scale <= 65536 &&
+                    solve_extent(request, problem, key, UNIT * scale, i, d, given, value))
+                    return true;
+            }
         }
     }
     return false;

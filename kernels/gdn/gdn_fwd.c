@@ -24,7 +24,7 @@
 enum {
     BATCH,
     SEQUENCES, /* above 1: batch is 1 and the sequences lie one after the other */
-    TOKENS,    /* over all sequences of one batch entry */
+    TOKENS,    /* in total, over batch entries and sequences */
     HEADS_K,
     HEADS_V,
     DK,
@@ -43,7 +43,7 @@ static const kkt_param problem_params[] = {
                    .high = 65536,
                    .fallback = 1},
     [TOKENS] = {.name = "tokens",
-                .help = "tokens over all sequences of a batch entry",
+                .help = "tokens in total, over all batch entries and sequences",
                 .low = 1,
                 .high = 1 << 26,
                 .fallback = 32768},
@@ -122,7 +122,7 @@ static const kkt_param specialized_params[] = {
 
 static kkt_attention attention(const kkt_values *problem) {
     const int64_t *p = problem->v;
-    return (kkt_attention){.tokens = p[BATCH] * p[TOKENS],
+    return (kkt_attention){.tokens = p[TOKENS],
                            .sequences = p[BATCH] * p[SEQUENCES],
                            .heads_k = p[HEADS_K],
                            .heads_v = p[HEADS_V],
@@ -142,6 +142,11 @@ static bool problem_valid(const kkt_values *problem, char *reason, size_t size) 
     if (p[SEQUENCES] > 1 && p[BATCH] != 1) {
         snprintf(reason, size, "sequences %lld needs batch 1; it is %lld", (long long)p[SEQUENCES],
                  (long long)p[BATCH]);
+        return false;
+    }
+    if (p[TOKENS] % p[BATCH] != 0) {
+        snprintf(reason, size, "tokens %lld (in total) is no multiple of batch %lld",
+                 (long long)p[TOKENS], (long long)p[BATCH]);
         return false;
     }
     if (p[DK] % 16 != 0 || p[DV] % 16 != 0) {

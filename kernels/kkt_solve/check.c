@@ -46,7 +46,8 @@ bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config
     *small = *problem;
     small->v[KKT_SOLVE_BATCH] = row->batch;
     small->v[KKT_SOLVE_SEQUENCES] = row->sequences;
-    small->v[KKT_SOLVE_TOKENS] = row->chunks * config->v[KKT_SOLVE_CHUNK] + row->rest;
+    small->v[KKT_SOLVE_TOKENS] =
+        row->batch * (row->chunks * config->v[KKT_SOLVE_CHUNK] + row->rest);
     small->v[KKT_SOLVE_HEADS_K] = heads_k;
     small->v[KKT_SOLVE_HEADS_V] = heads_k * ratio;
     *input_case = (int)row->input_case;
@@ -170,7 +171,7 @@ static kkt_status check_values(const kkt_host_tensor *host, bool gate, kkt_error
 static kkt_status check_boundaries(const kkt_values *problem, const kkt_host_tensor *cu,
                                    kkt_error *err) {
     const int64_t sequences = problem->v[KKT_SOLVE_SEQUENCES];
-    const int64_t tokens = problem->v[KKT_SOLVE_TOKENS];
+    const int64_t tokens = kkt_solve_length(problem);
     int64_t before = 0;
     for (int64_t s = 0; s <= sequences; s++) {
         const int64_t at = (int64_t)kkt_dtype_load(cu->tensor.dtype, cu->data, (size_t)s);

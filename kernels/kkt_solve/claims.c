@@ -55,57 +55,57 @@ static const kkt_comparison base_16[] = {
 };
 
 static const kkt_comparison block_pad_conflicts[] = {
-    BLOCK_PAD(0, KKT_EXPECT_LOWER, 0),
-    BLOCK_PAD(1, KKT_EXPECT_LOWER, 0),
-    BLOCK_PAD(4, KKT_EXPECT_LOWER, 0),
+    BLOCK_PAD(16, KKT_EXPECT_LOWER, 0),
+    BLOCK_PAD(17, KKT_EXPECT_LOWER, 0),
+    BLOCK_PAD(20, KKT_EXPECT_LOWER, 0),
 };
 
 static const kkt_comparison block_pad_modelled[] = {
-    BLOCK_PAD(0, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
-    BLOCK_PAD(1, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
-    BLOCK_PAD(4, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    BLOCK_PAD(16, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    BLOCK_PAD(17, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    BLOCK_PAD(20, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
 };
 
 static const kkt_comparison transpose_pays[] = {
-    TRANSPOSE(1, 0, KKT_EXPECT_LOWER, 0),
-    TRANSPOSE(1, 1, KKT_EXPECT_LOWER, 0),
-    TRANSPOSE(0, 0, KKT_EXPECT_SAME, TIME_WITHIN),
+    TRANSPOSE(1, 16, KKT_EXPECT_LOWER, 0),
+    TRANSPOSE(1, 17, KKT_EXPECT_LOWER, 0),
+    TRANSPOSE(0, 16, KKT_EXPECT_SAME, TIME_WITHIN),
 };
 
 static const kkt_comparison transpose_conflicts[] = {
-    TRANSPOSE(1, 0, KKT_EXPECT_LOWER, 0),
-    TRANSPOSE(1, 1, KKT_EXPECT_LOWER, 0),
-    TRANSPOSE(0, 0, KKT_EXPECT_LOWER, 0),
-    TRANSPOSE(0, 1, KKT_EXPECT_LOWER, 0),
+    TRANSPOSE(1, 16, KKT_EXPECT_LOWER, 0),
+    TRANSPOSE(1, 17, KKT_EXPECT_LOWER, 0),
+    TRANSPOSE(0, 16, KKT_EXPECT_LOWER, 0),
+    TRANSPOSE(0, 17, KKT_EXPECT_LOWER, 0),
 };
 
 static const kkt_comparison transpose_modelled[] = {
-    TRANSPOSE(1, 0, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
-    TRANSPOSE(1, 1, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
-    TRANSPOSE(0, 0, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
-    TRANSPOSE(0, 1, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    TRANSPOSE(1, 16, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    TRANSPOSE(1, 17, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    TRANSPOSE(0, 16, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
+    TRANSPOSE(0, 17, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN),
 };
 
 static const kkt_comparison row_stride_modelled[] = {
-    {.from = BLOCKED ",row_stride=0",
-     .to = BLOCKED ",row_stride=1",
+    {.from = BLOCKED ",row_stride=16",
+     .to = BLOCKED ",row_stride=17",
      .expect = KKT_EXPECT_AS_PREDICTED,
      .within = WAVEFRONTS_WITHIN,
-     .condition = "0 to 1"},
-    {.from = BLOCKED ",row_stride=0",
-     .to = BLOCKED ",row_stride=4",
+     .condition = "16 to 17"},
+    {.from = BLOCKED ",row_stride=16",
+     .to = BLOCKED ",row_stride=20",
      .expect = KKT_EXPECT_AS_PREDICTED,
      .within = WAVEFRONTS_WITHIN,
-     .condition = "0 to 4"},
+     .condition = "16 to 20"},
 };
 
 static const kkt_comparison row_stride_17[] = {
-    {.from = FP32 ",transpose=1,row_stride=0",
-     .to = FP32 ",transpose=1,row_stride=1",
+    {.from = FP32 ",transpose=1,row_stride=16",
+     .to = FP32 ",transpose=1,row_stride=17",
      .expect = KKT_EXPECT_LOWER,
      .condition = "transpose 1"},
-    {.from = FP32 ",transpose=0,row_stride=0",
-     .to = FP32 ",transpose=0,row_stride=1",
+    {.from = FP32 ",transpose=0,row_stride=16",
+     .to = FP32 ",transpose=0,row_stride=17",
      .expect = KKT_EXPECT_LOWER,
      .condition = "transpose 0"},
 };

@@ -25,7 +25,7 @@ static double bound_of(const kkt_values *problem, kkt_host_tensors *inputs,
     const int64_t heads_v = problem->v[KKT_SOLVE_HEADS_V];
     const kkt_host_tensor *k = &inputs->t[KKT_SOLVE_TENSOR_K];
     const kkt_host_tensor *beta = &inputs->t[KKT_SOLVE_TENSOR_BETA];
-    const int64_t first = part->batch * problem->v[KKT_SOLVE_TOKENS] + part->token;
+    const int64_t first = part->batch * kkt_solve_length(problem) + part->token;
     const int64_t head_k = part->head / (heads_v / problem->v[KKT_SOLVE_HEADS_K]);
     double longest = 0.0, bound = 1.0;
     for (int64_t i = 0; i < part->rows; i++) {

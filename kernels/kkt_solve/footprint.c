@@ -35,7 +35,7 @@ static sizes sizes_of(const int64_t *p, const int64_t *c) {
     s.block = s.row ? s.chunk : c[KKT_SOLVE_BASE];
     s.side = s.chunk / s.block;
     s.block_rows = s.block + (s.side > 1 ? c[KKT_SOLVE_BLOCK_PAD] : 0);
-    s.row_words = s.block + c[KKT_SOLVE_ROW_STRIDE];
+    s.row_words = s.block + c[KKT_SOLVE_ROW_STRIDE] - 16;
     s.blocks = s.side * (s.side + 1) / 2;
     s.team_warps = s.warps > s.heads ? s.warps / s.heads : 1;
     s.teams = s.warps / s.team_warps < s.heads ? s.warps / s.team_warps : s.heads;
@@ -54,7 +54,8 @@ int64_t kkt_solve_tiles_per_warp(const int64_t *config) {
 }
 
 int64_t kkt_solve_slots(const int64_t *problem, const int64_t *config) {
-    const int64_t tokens = problem[KKT_SOLVE_TOKENS], chunk = config[KKT_SOLVE_CHUNK];
+    const int64_t tokens = problem[KKT_SOLVE_TOKENS] / problem[KKT_SOLVE_BATCH],
+                  chunk = config[KKT_SOLVE_CHUNK];
     const int64_t sequences = problem[KKT_SOLVE_SEQUENCES];
     if (sequences > 1)
         return tokens / chunk + sequences;
@@ -106,7 +107,7 @@ static void registers(const sizes *s, int64_t tiles_per_warp, kkt_footprint *fp)
 }
 
 static void hbm_buffers(const sizes *s, const int64_t *p, kkt_footprint *fp) {
-    const int64_t tokens = p[KKT_SOLVE_BATCH] * p[KKT_SOLVE_TOKENS];
+    const int64_t tokens = p[KKT_SOLVE_TOKENS];
     kkt_footprint_buffer(fp, KKT_PLACE_HBM, "k", tokens, p[KKT_SOLVE_HEADS_K] * s->dk, 2);
     kkt_footprint_buffer(fp, KKT_PLACE_HBM, "beta", tokens, p[KKT_SOLVE_HEADS_V], 4);
     if (s->gated)
@@ -206,7 +207,7 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
                          kkt_footprint *out) {
     const int64_t *p = problem->v, *c = config->v;
     const sizes s = sizes_of(p, c);
-    const kkt_attention attention = {.tokens = p[KKT_SOLVE_BATCH] * p[KKT_SOLVE_TOKENS],
+    const kkt_attention attention = {.tokens = p[KKT_SOLVE_TOKENS],
                                      .sequences = p[KKT_SOLVE_BATCH] * p[KKT_SOLVE_SEQUENCES],
                                      .heads_k = p[KKT_SOLVE_HEADS_K],
                                      .heads_v = p[KKT_SOLVE_HEADS_V],

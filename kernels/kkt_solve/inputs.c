@@ -75,10 +75,15 @@ bool kkt_solve_problem_valid(const kkt_values *problem, char *reason, size_t siz
                  v[KKT_SOLVE_BATCH], v[KKT_SOLVE_SEQUENCES]);
         return false;
     }
+    if (v[KKT_SOLVE_TOKENS] % v[KKT_SOLVE_BATCH] != 0) {
+        snprintf(reason, size, "tokens %" PRId64 " (in total) is no multiple of batch %" PRId64,
+                 v[KKT_SOLVE_TOKENS], v[KKT_SOLVE_BATCH]);
+        return false;
+    }
     /* Kept far from 2^63 so that byte counts and offsets cannot overflow. */
     const double widest = fmax((double)v[KKT_SOLVE_HEADS_K] * (double)v[KKT_SOLVE_DK],
                                (double)v[KKT_SOLVE_HEADS_V] * 128.0);
-    if ((double)v[KKT_SOLVE_BATCH] * (double)v[KKT_SOLVE_TOKENS] * widest > 0x1p44) {
+    if ((double)v[KKT_SOLVE_TOKENS] * widest > 0x1p44) {
         snprintf(reason, size, "a tensor of this problem has more than 2^44 elements");
         return false;
     }
@@ -87,7 +92,7 @@ bool kkt_solve_problem_valid(const kkt_values *problem, char *reason, size_t siz
 
 int kkt_solve_tensors(const kkt_values *problem, const kkt_values *config, kkt_tensor *out) {
     const int64_t *v = problem->v;
-    const int64_t batch = v[KKT_SOLVE_BATCH], tokens = v[KKT_SOLVE_TOKENS];
+    const int64_t batch = v[KKT_SOLVE_BATCH], tokens = kkt_solve_length(problem);
     const kkt_dtype dtype = (kkt_dtype)v[KKT_SOLVE_DTYPE];
     const kkt_tensor beta = {
         .name = "beta",
@@ -206,7 +211,7 @@ static double shared_part(int input_case) {
 static void fill_keys(const kkt_values *problem, int input_case, uint64_t *state,
                       kkt_host_tensor *k, double *common, double *key) {
     const int64_t dk = problem->v[KKT_SOLVE_DK], heads = problem->v[KKT_SOLVE_HEADS_K];
-    const int64_t tokens = problem->v[KKT_SOLVE_TOKENS];
+    const int64_t tokens = kkt_solve_length(problem);
     const double rho = shared_part(input_case);
     const double length = input_case == KKT_SOLVE_CASE_LONG_KEYS ? 2.0 : 1.0;
     for (int64_t h = 0; h < heads; h++)
@@ -270,7 +275,7 @@ static double next_gate(int input_case, uint64_t *state) {
 
 static void fill_scalars(const kkt_values *problem, int input_case, uint64_t *state,
                          kkt_host_tensor *beta, kkt_host_tensor *g) {
-    const int64_t heads = problem->v[KKT_SOLVE_HEADS_V], tokens = problem->v[KKT_SOLVE_TOKENS];
+    const int64_t heads = problem->v[KKT_SOLVE_HEADS_V], tokens = kkt_solve_length(problem);
     const int64_t count = problem->v[KKT_SOLVE_BATCH] * tokens * heads;
     for (int64_t i = 0; i < count; i++) {
         const int64_t token = i / heads % tokens;
@@ -287,8 +292,7 @@ static int compare_i32(const void *a, const void *b) {
 
 /* Random cuts; from three sequences on the second one is empty. */
 static void fill_boundaries(const kkt_values *problem, uint64_t *state, kkt_host_tensor *cu) {
-    const int64_t sequences = problem->v[KKT_SOLVE_SEQUENCES],
-                  tokens = problem->v[KKT_SOLVE_TOKENS];
+    const int64_t sequences = problem->v[KKT_SOLVE_SEQUENCES], tokens = kkt_solve_length(problem);
     int32_t *at = cu->data;
     at[0] = 0;
     for (int64_t s = 1; s < sequences; s++)

@@ -19,7 +19,7 @@ static const kkt_param problem_keys[] = {
                              .high = 1 << 24,
                              .fallback = 1},
     [KKT_SOLVE_TOKENS] = {.name = "tokens",
-                          .help = "tokens of a batch entry, all sequences together",
+                          .help = "tokens in total, over all batch entries and sequences",
                           .low = 1,
                           .high = 1 << 30,
                           .fallback = 32768},
@@ -107,11 +107,12 @@ static const kkt_param params[] = {
                              .values = {0, 1},
                              .fallback = 1},
     [KKT_SOLVE_ROW_STRIDE] = {.name = "row_stride",
-                              .macro = "KKT_ROW_PAD",
-                              .help = "words of padding after each row of a block",
+                              .macro = "KKT_ROW_STRIDE",
+                              .help = "words from row to row of a 16-column block in shared "
+                                      "memory; blocks of 8 and 32 get the same padding",
                               .count = 3,
-                              .values = {0, 1, 4},
-                              .fallback = 0},
+                              .values = {16, 17, 20},
+                              .fallback = 16},
     [KKT_SOLVE_TRANSPOSE] = {.name = "transpose",
                              .macro = "KKT_TRANSPOSE",
                              .help = "1: the coupling's intermediate is stored transposed",
@@ -277,7 +278,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     add_tensor(launch, KKT_SOLVE_TENSOR_G);
     add_tensor(launch, KKT_SOLVE_TENSOR_CU_SEQLENS);
     add_tensor(launch, KKT_SOLVE_TENSOR_T);
-    add_integer(launch, KKT_ARG_I64, p[KKT_SOLVE_TOKENS]);
+    add_integer(launch, KKT_ARG_I64, kkt_solve_length(problem));
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_SEQUENCES]);
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_K]);
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_V]);

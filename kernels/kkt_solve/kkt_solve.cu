@@ -61,7 +61,7 @@ struct P {
     static constexpr int unroll = team_warps == 1 && chunk <= (couple == kTf32 ? 64 : 32) ? 64 : 1;
 };
 
-using Lower = LowerBlocks<P::chunk, P::block, KKT_BLOCK_PAD, KKT_ROW_PAD>;
+using Lower = LowerBlocks<P::chunk, P::block, KKT_BLOCK_PAD, KKT_ROW_STRIDE - 16>;
 using HeadTeam = Team<P::team_warps, P::warps>;
 
 // Tiles of 16 x 16 on and below the diagonal of K K^T; a warp takes `per_warp` in a row.

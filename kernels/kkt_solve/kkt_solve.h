@@ -23,7 +23,7 @@
 enum {
     KKT_SOLVE_BATCH,
     KKT_SOLVE_SEQUENCES, /* above 1: batch is 1 and cu_seqlens says where each begins */
-    KKT_SOLVE_TOKENS,    /* over all sequences of one batch entry */
+    KKT_SOLVE_TOKENS,    /* in total, a multiple of the batch */
     KKT_SOLVE_HEADS_K,
     KKT_SOLVE_HEADS_V,
     KKT_SOLVE_DK,
@@ -42,7 +42,7 @@ enum {
     KKT_SOLVE_HEADS_PER_BLOCK,
     KKT_SOLVE_KLOAD, /* enum kkt_solve_kload */
     KKT_SOLVE_BLOCK_PAD,
-    KKT_SOLVE_ROW_STRIDE, /* columns added to a row of base columns: 0 or 1 */
+    KKT_SOLVE_ROW_STRIDE, /* words from row to row of a 16-column block; others are padded alike */
     KKT_SOLVE_TRANSPOSE,
     KKT_SOLVE_NEGATE_EARLY,
     KKT_SOLVE_ASSEMBLE_FUSED,
@@ -115,5 +115,10 @@ enum { KKT_SOLVE_CLAIM_COUNT = 17 };
 extern const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT];
 
 extern const kkt_kernel kkt_kernel_kkt_solve;
+
+/* Tokens of one batch entry, all its sequences together. */
+static inline int64_t kkt_solve_length(const kkt_values *problem) {
+    return problem->v[KKT_SOLVE_TOKENS] / problem->v[KKT_SOLVE_BATCH];
+}
 
 #endif

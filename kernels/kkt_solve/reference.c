@@ -10,7 +10,7 @@
 static int64_t boundary(const kkt_values *problem, const kkt_host_tensor *cu, int64_t sequence) {
     if (cu && cu->data)
         return (int64_t)kkt_dtype_load(cu->tensor.dtype, cu->data, (size_t)sequence);
-    return sequence == 0 ? 0 : problem->v[KKT_SOLVE_TOKENS];
+    return sequence == 0 ? 0 : kkt_solve_length(problem);
 }
 
 static int64_t sequence_count(const kkt_values *problem, const kkt_host_tensor *cu) {
@@ -70,7 +70,7 @@ int kkt_solve_part_regions(const kkt_values *problem, const kkt_values *config,
     kkt_solve_part at;
     if (!kkt_solve_part_at(problem, chunk, inputs, part, &at))
         return 0;
-    const int64_t row = at.batch * problem->v[KKT_SOLVE_TOKENS] + at.token;
+    const int64_t row = at.batch * kkt_solve_length(problem) + at.token;
     *out = (kkt_region){
         .tensor = KKT_SOLVE_TENSOR_T,
         .offset = (row * heads + at.head) * chunk,
@@ -95,7 +95,7 @@ kkt_status kkt_solve_lower(const kkt_values *problem, kkt_host_tensors *inputs,
     const kkt_host_tensor *k = &inputs->t[KKT_SOLVE_TENSOR_K];
     const kkt_host_tensor *beta = &inputs->t[KKT_SOLVE_TENSOR_BETA];
     const kkt_host_tensor *g = &inputs->t[KKT_SOLVE_TENSOR_G];
-    const int64_t first = part->batch * problem->v[KKT_SOLVE_TOKENS] + part->token;
+    const int64_t first = part->batch * kkt_solve_length(problem) + part->token;
     double *keys = calloc((size_t)(rows * (dk + 1)), sizeof *keys);
     if (!keys)
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the keys of a chunk");

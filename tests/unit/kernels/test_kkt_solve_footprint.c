@@ -134,14 +134,14 @@ static void shared_memory_by_hand(void **state) {
     (void)state;
     /* Ten 16 x 16 blocks of 17 rows x 16 words a head, over a K tile of 64 x 136 elements; four
      * tables of a float a row and head. */
-    const kkt_footprint four = footprint_of("", "heads_per_block=4,block_pad=1,row_stride=0");
+    const kkt_footprint four = footprint_of("", "heads_per_block=4,block_pad=1,row_stride=16");
     assert_int_equal(kkt_footprint_smem_bytes(&four), 4 * 10 * 17 * 16 * 4 + 4 * 4 * 64 * 4);
     /* One head's triangle is smaller than the tile. */
     const kkt_footprint one = footprint_of("", "heads_per_block=1");
     assert_int_equal(kkt_footprint_smem_bytes(&one), 64 * 136 * 2 + 4 * 64 * 4);
     /* Rows of 17 words; three blocks and a table of beta alone. */
     const kkt_footprint odd =
-        footprint_of("dk=16,gated=0", "chunk=32,heads_per_block=1,block_pad=0,row_stride=1");
+        footprint_of("dk=16,gated=0", "chunk=32,heads_per_block=1,block_pad=0,row_stride=17");
     assert_int_equal(kkt_footprint_smem_bytes(&odd), 3 * 16 * 17 * 4 + 32 * 4);
     /* A dense tile of 64 x 72 elements for each of the four teams. */
     const kkt_footprint dense =
@@ -216,7 +216,7 @@ static void reasons_name_the_numbers(void **state) {
 
 static void plan_covers_every_chunk(void **state) {
     (void)state;
-    const kkt_plan plain = plan_of("batch=3,tokens=130,heads_k=2,heads_v=8", "heads_per_block=2");
+    const kkt_plan plain = plan_of("batch=3,tokens=390,heads_k=2,heads_v=8", "heads_per_block=2");
     assert_int_equal(plain.launch_count, 1);
     assert_int_equal(plain.launches[0].grid[0], 3 * 3 * 4); /* chunks, groups of heads */
     assert_int_equal(plain.launches[0].block[0], 128);
@@ -259,7 +259,7 @@ static void canonical_text(void **state) {
     assert_string_equal(kkt_text_get(&text),
                         "assemble_fused=1,base=16,block_pad=1,chunk=64,couple=tf32,"
                         "heads_per_block=1,inverse=flat,kload=cp_async,negate_early=1,"
-                        "row_stride=0,threads=128,transpose=0");
+                        "row_stride=16,threads=128,transpose=0");
     kkt_text_free(&text);
 }
 

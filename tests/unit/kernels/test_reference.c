@@ -94,7 +94,7 @@ static void assert_definition(fixture *f, const int64_t *begins, int sequences) 
 static void matches_the_definition(void **state) {
     (void)state;
     fixture f;
-    open_fixture(&f, "batch=2,tokens=41,heads_k=2,heads_v=6,dk=64,dtype=bf16,gated=1", 16,
+    open_fixture(&f, "batch=2,tokens=82,heads_k=2,heads_v=6,dk=64,dtype=bf16,gated=1", 16,
                  KKT_SOLVE_CASE_RANDOM, 1);
     assert_definition(&f, (const int64_t[]){0, 41, 82}, 2);
     kkt_host_tensors_free(&f.tensors);
@@ -159,7 +159,7 @@ static void zero_gate_equals_no_gate(void **state) {
 static void tail_nan(void **state) {
     (void)state;
     fixture f;
-    open_fixture(&f, "batch=2,tokens=75,heads_k=4,heads_v=4,dk=64,dtype=fp16,gated=1", 64,
+    open_fixture(&f, "batch=2,tokens=150,heads_k=4,heads_v=4,dk=64,dtype=fp16,gated=1", 64,
                  KKT_SOLVE_CASE_STEEP_GATE, 5);
     const float *g = f.tensors.t[KKT_SOLVE_TENSOR_G].data;
     double steepest = 0.0;
