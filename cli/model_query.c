@@ -136,7 +136,6 @@ static void fill_attention(const kkt_param_table *table, const kkt_values *value
         if (at >= 0)
             *fields[i].to = values->v[at];
     }
-    out->tokens *= batch;
     out->sequences *= batch;
     out->gated = gated != 0;
     if (dtype >= 0)
