@@ -73,6 +73,22 @@ void kkt_measure_result_set(kkt_measure_result *result, kkt_outcome outcome, con
     kkt_measure_result_bind(result);
 }
 
+void kkt_counts_set(kkt_counts *counts, kkt_count_state state, const char *format, ...) {
+    va_list args;
+    *counts = (kkt_counts){.state = state};
+    for (int i = 0; i < KKT_COUNTER_COUNT; i++) {
+        counts->values[i] = KKT_UNKNOWN_REAL;
+    }
+    va_start(args, format);
+    vsnprintf(counts->note, sizeof counts->note, format, args);
+    va_end(args);
+}
+
+double kkt_counts_hbm_bytes(const kkt_counts *counts) {
+    return counts->values[KKT_COUNTER_DRAM_READ_BYTES] +
+           counts->values[KKT_COUNTER_DRAM_WRITE_BYTES];
+}
+
 bool kkt_policy_satisfied(const kkt_policy *policy, const float *samples, size_t count) {
     if (count < (size_t)policy->min_samples) {
         return false;

@@ -12,6 +12,7 @@
 #include "db/record.h"
 #include "kernels/kernel.h"
 #include "model/predict.h"
+#include "tuner/measure/counters.h"
 
 typedef struct kkt_backend kkt_backend;
 
@@ -67,6 +68,27 @@ typedef struct kkt_measure_result {
 } kkt_measure_result;
 void kkt_measure_result_free(kkt_measure_result *result);
 
+/* What hardware counters say of a candidate. */
+typedef enum kkt_count_state {
+    KKT_COUNT_DONE,
+    KKT_COUNT_FAILED,      /* this candidate could not be counted; another may */
+    KKT_COUNT_UNAVAILABLE, /* none can be: denied, busy, absent, not supported */
+} kkt_count_state;
+
+typedef struct kkt_counts {
+    kkt_count_state state;
+    double values[KKT_COUNTER_COUNT]; /* by kkt_counter_id; NaN where not counted */
+    char chip[32];                    /* "GH100" */
+    int passes;                       /* runs of the candidate that one count takes */
+    char note[320]; /* why nothing was counted, with the remedy, or what is to be known of the
+                       counts; "" where all is well */
+} kkt_counts;
+/* Nothing counted yet, for the reason given ("%s" style). */
+void kkt_counts_set(kkt_counts *counts, kkt_count_state state, const char *format, ...)
+    KKT_PRINTF(3, 4);
+/* Bytes read and written; NaN where either was not counted. */
+double kkt_counts_hbm_bytes(const kkt_counts *counts);
+
 typedef struct kkt_backend_type {
     const char *name;
     bool needs_cubin; /* false: `cubin` of a request may be NULL (fake) */
@@ -85,6 +107,11 @@ typedef struct kkt_backend_type {
      * NULL where the backend cannot. */
     kkt_status (*retime)(kkt_backend *backend, const kkt_measure_request *requests, size_t count,
                          kkt_measure_result *out, kkt_error *err);
+    /* Hardware counters of a candidate that was measured before, in a process of its own: never
+     * beside a timing. What cannot be counted is a result; an error ends the run (no worker can be
+     * started). NULL where the backend has none. */
+    kkt_status (*count)(kkt_backend *backend, const kkt_measure_request *request, kkt_counts *out,
+                        kkt_error *err);
 } kkt_backend_type;
 
 const kkt_backend_type *const *kkt_backends(size_t *count);
@@ -92,5 +119,7 @@ const kkt_backend_type *kkt_backend_find(const char *name); /* or NULL */
 
 /* The GPU worker's main loop (this program re-executed with --worker cuda). */
 int kkt_cuda_worker_main(void);
+/* The same for the process that counts (--worker count). */
+int kkt_count_worker_main(void);
 
 #endif
