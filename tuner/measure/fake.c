@@ -1,6 +1,7 @@
 /* A GPU made of arithmetic: the model's time with a seeded bias a candidate and seeded noise a
  * sample, and faults on request. What a candidate gets depends on the seed, its identity and the
  * sample's number, never on when it is asked; so everything above can be tested without a GPU. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ struct kkt_backend {
     kkt_backend_info info;
     uint64_t seed;
     unsigned sleep_us; /* what a candidate takes at least: for tests that interrupt a run */
+    int tell;          /* a descriptor that gets 'm' for each measurement, 'r' for each of
+                          finalists; 0: none */
     size_t fault_count;
     const fault_kind *faults[FAULTS_MAX];
     /* The first candidates asked: each listed kind hits one of them, so that a small run meets
@@ -148,8 +151,17 @@ static kkt_status parse_option(kkt_backend *backend, char *piece, bool *seeded, 
         backend->sleep_us = (unsigned)sleep_us;
         return KKT_OK;
     }
+    if (strcmp(piece, "tell") == 0) {
+        int64_t tell = 0;
+        if (!kkt_parse_i64(value, 3, 1023, &tell) || fcntl((int)tell, F_GETFD) == -1) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0,
+                            "fake backend tell '%s' is no open descriptor from 3 up", value);
+        }
+        backend->tell = (int)tell;
+        return KKT_OK;
+    }
     return kkt_fail(err, KKT_ERR_INPUT, 0,
-                    "unknown fake backend option '%s'; known: seed, fault, sleep_us", piece);
+                    "unknown fake backend option '%s'; known: seed, fault, sleep_us, tell", piece);
 }
 
 static kkt_status parse_options(kkt_backend *backend, const char *text, kkt_error *err) {
@@ -234,8 +246,8 @@ static void fake_error_figures(const kkt_measure_request *request, uint64_t hash
     run->rel_fro = share * run->tolerance;
 }
 
-static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *request,
-                               kkt_measure_result *out, kkt_error *err) {
+static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *request,
+                          kkt_measure_result *out, kkt_error *err) {
     const kkt_policy *policy = request->policy;
     kkt_measure_result_init(out, policy);
     out->run.gpu = "fake";
@@ -274,10 +286,25 @@ static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *
     return KKT_OK;
 }
 
+/* Says that a measurement was made, before anyone can have stored it. */
+static void tell(const kkt_backend *backend, char kind) {
+    if (backend->tell > 0 && write(backend->tell, &kind, 1) != 1) {
+        return; /* whoever wanted to know is gone */
+    }
+}
+
+static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *request,
+                               kkt_measure_result *out, kkt_error *err) {
+    kkt_status status = make_up(backend, request, out, err);
+    tell(backend, 'm');
+    return status;
+}
+
 static kkt_status fake_retime(kkt_backend *backend, const kkt_measure_request *requests,
                               size_t count, kkt_measure_result *out, kkt_error *err) {
     for (size_t i = 0; i < count; i++) {
-        kkt_status status = fake_measure(backend, &requests[i], &out[i], err);
+        kkt_status status = make_up(backend, &requests[i], &out[i], err);
+        tell(backend, 'r');
         if (status != KKT_OK) {
             for (size_t j = 0; j < i; j++) {
                 kkt_measure_result_free(&out[j]);
