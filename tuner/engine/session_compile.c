@@ -259,6 +259,11 @@ static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
     return KKT_OK;
 }
 
+kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err) {
+    queue q = {.slots = slots, .count = count, .capacity = count};
+    return run_queue(s, &q, err);
+}
+
 kkt_status session_compile_all(session *s, kkt_error *err) {
     queue q = {0};
     s->retrying = s->options->retry;

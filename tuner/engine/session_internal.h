@@ -90,6 +90,8 @@ kkt_status session_submit(session *s, trial *slot, kkt_error *err);
 /* Hands finished compile jobs to their slots until `wanted` has its own (NULL: until any one
  * arrived), `seconds` pass or the run is interrupted. */
 kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_error *err);
+/* Compiles and stores those without a fresh build, within the run's limit of time. */
+kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err);
 kkt_status session_compile_all(session *s, kkt_error *err);
 
 /* session_retry.c: tries every candidate of a task again that failed before. */
@@ -100,6 +102,12 @@ kkt_measure_request session_request(const session *s, const trial *slot);
 /* Checks and times one slot that a job was handed in for where one is needed. `*time_us` is NaN
  * where that failed, or where it was interrupted before. */
 kkt_status session_measure_slot(session *s, trial *slot, double *time_us, kkt_error *err);
+/* Compiles (from the cache, as a rule) and stores the build of a slot whose result was reused. */
+kkt_status session_ready_slot(session *s, trial *slot, kkt_error *err);
+/* Times slots that were checked before interleaved, and stores all runs or none, each with its
+ * suffix of the policy. */
+kkt_status session_retime(session *s, trial *const *slots, size_t count,
+                          const char *const *suffixes, kkt_error *err);
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err);
 
 #endif

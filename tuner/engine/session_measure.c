@@ -180,14 +180,15 @@ static int64_t chunk_of(const trial *slot) {
 }
 
 /* All or none: they were measured together, and half a group would be measured again. */
-static kkt_status store_retimed(session *s, record **best, size_t count,
-                                const kkt_measure_result *results, kkt_error *err) {
+static kkt_status store_retimed(session *s, trial *const *slots, size_t count,
+                                const kkt_measure_result *results, const char *const *suffixes,
+                                kkt_error *err) {
     kkt_status status = kkt_db_begin(s->db, err);
     if (status != KKT_OK) {
         return status;
     }
     for (size_t i = 0; i < count && status == KKT_OK; i++) {
-        status = session_store_run(s, &best[i]->slot, &results[i], ",finalist=1", err);
+        status = session_store_run(s, slots[i], &results[i], suffixes[i], err);
     }
     if (status == KKT_OK) {
         return kkt_db_commit(s->db, err);
@@ -196,42 +197,51 @@ static kkt_status store_retimed(session *s, record **best, size_t count,
     return status;
 }
 
-static kkt_status retime(session *s, record **best, size_t count, kkt_error *err) {
-    bool all_known = true;
-    for (size_t i = 0; i < count; i++) {
-        all_known = all_known && best[i]->slot.known.finalist;
-    }
-    if (all_known || count < 2) {
-        return KKT_OK;
-    }
-    kkt_measure_request requests[FINALISTS];
-    kkt_measure_result results[FINALISTS];
-    memset(results, 0, sizeof results);
-    for (size_t i = 0; i < count; i++) {
-        trial *slot = &best[i]->slot;
-        kkt_status status = KKT_OK;
-        if (s->backend_type->needs_cubin && !slot->build.cubin) {
-            status = session_submit(s, slot, err); /* reused: from the cubin cache */
-            if (status == KKT_OK) {
-                status = session_collect(s, slot, 60.0, err);
-            }
+kkt_status session_ready_slot(session *s, trial *slot, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    if (s->backend_type->needs_cubin && !slot->build.cubin) {
+        status = session_submit(s, slot, err); /* reused: from the cubin cache */
+        if (status == KKT_OK) {
+            status = session_collect(s, slot, 60.0, err);
         }
-        if (status == KKT_OK && slot->build_id == 0) {
-            status = session_store_build(s, slot, err);
-        }
+    }
+    if (status == KKT_OK && slot->build_id == 0) {
+        status = session_store_build(s, slot, err);
+    }
+    return status;
+}
+
+kkt_status session_retime(session *s, trial *const *slots, size_t count,
+                          const char *const *suffixes, kkt_error *err) {
+    kkt_measure_request *requests = kkt_arena_array(s->arena, count, sizeof *requests);
+    kkt_measure_result *results = kkt_arena_array(s->arena, count, sizeof *results);
+    for (size_t i = 0; i < count; i++) {
+        kkt_status status = session_ready_slot(s, slots[i], err);
         if (status != KKT_OK) {
             return status;
         }
-        requests[i] = session_request(s, slot);
+        requests[i] = session_request(s, slots[i]);
     }
     kkt_status status = s->backend_type->retime(s->backend, requests, count, results, err);
     if (status == KKT_OK) {
-        status = store_retimed(s, best, count, results, err);
+        status = store_retimed(s, slots, count, results, suffixes, err);
     }
     for (size_t i = 0; i < count; i++) {
         kkt_measure_result_free(&results[i]);
     }
     return status;
+}
+
+static kkt_status retime(session *s, record **best, size_t count, kkt_error *err) {
+    bool all_known = true;
+    trial *slots[FINALISTS];
+    const char *suffixes[FINALISTS];
+    for (size_t i = 0; i < count; i++) {
+        all_known = all_known && best[i]->slot.known.finalist;
+        slots[i] = &best[i]->slot;
+        suffixes[i] = ",finalist=1";
+    }
+    return all_known || count < 2 ? KKT_OK : session_retime(s, slots, count, suffixes, err);
 }
 
 static kkt_status retime_finalists(session *s, const history *all, kkt_error *err) {
