@@ -1,7 +1,12 @@
-# Writes a C file that holds device sources as byte arrays, so that the program is one file to
-# carry. Run as a script: cmake -DROOT=... -DLIST=... -DOUT=... -P embed_sources.cmake
-# LIST names a file with one path a line, relative to ROOT. Arrays of numbers, not string literals:
+# Writes a C file that holds files as byte arrays, so that the program is one file to carry. Run as
+# a script: cmake -DROOT=... -DLIST=... -DOUT=... [-DHEADER=... -DARRAY=...] -P embed_sources.cmake
+# LIST names a file with one path a line, relative to ROOT. HEADER declares ARRAY; by default the
+# device sources' (kernels/embedded.h). Arrays of numbers, not string literals:
 # C limits a literal to 4095 characters.
+if(NOT HEADER)
+  set(HEADER kernels/embedded.h)
+  set(ARRAY kkt_embedded_files)
+endif()
 file(STRINGS ${LIST} paths)
 set(arrays "")
 set(rows "")
@@ -17,5 +22,5 @@ foreach(path ${paths})
   math(EXPR index "${index} + 1")
 endforeach()
 file(WRITE ${OUT}
-  "#include \"kernels/embedded.h\"\n\n${arrays}\n"
-  "const kkt_embedded_file kkt_embedded_files[] = {\n${rows}    {NULL, NULL, 0},\n};\n")
+  "#include \"${HEADER}\"\n\n${arrays}\n"
+  "const kkt_embedded_file ${ARRAY}[] = {\n${rows}    {NULL, NULL, 0},\n};\n")

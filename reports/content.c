@@ -67,7 +67,7 @@ static const char *short_text(const kkt_view *view, const char *kernel, text_kin
     return copy;
 }
 
-static const char *short_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena) {
+const char *kkt_content_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena) {
     return short_text(view, entry->kernel, TEXT_PROBLEM, entry->problem, false, arena);
 }
 
@@ -209,7 +209,7 @@ static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document
     kkt_chart *chart = kkt_document_chart(document);
     chart->title = kkt_arena_printf(document->arena, "Time by chunk size: %s, %s, %s",
                                     view->entries[at].kernel, view->entries[at].style,
-                                    short_problem(view, &view->entries[at], document->arena));
+                                    kkt_content_problem(view, &view->entries[at], document->arena));
     for (size_t i = at; i < end && chart->count < KKT_POINTS_MAX; i++) {
         const kkt_entry *entry = &view->entries[i];
         int n = chart->count++;
@@ -237,6 +237,12 @@ static void add_broken_bounds(const kkt_view *view, size_t at, size_t end, kkt_d
     }
 }
 
+/* Whether a group of entries has a table: of what is modelled alone the first problem says enough.
+ */
+static bool shown(const kkt_entry *first, const char *kernel) {
+    return strcmp(first->kernel, kernel) == 0 && !(first->model_only && first->problem_rank != 0);
+}
+
 static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_document *document) {
     static const char *const headings[] = {"#C",
                                            "#Threads",
@@ -255,15 +261,19 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
                                            "Provenance",
                                            NULL};
     kkt_document_heading(document, 3, "%s: the chunk-size trade-off", kernel);
+    for (size_t i = 0, end; i < view->entry_count; i = end) {
+        end = group_end(view, i);
+        if (shown(&view->entries[i], kernel))
+            fill_chart(view, i, end, document);
+    }
     for (size_t i = 0; i < view->entry_count; i = group_end(view, i)) {
         const kkt_entry *first = &view->entries[i];
-        if (strcmp(first->kernel, kernel) != 0 || (first->model_only && first->problem_rank != 0))
+        if (!shown(first, kernel))
             continue;
         size_t end = group_end(view, i);
         const char *caption =
             kkt_arena_printf(document->arena, "%s, style %s, %s", first->kernel, first->style,
-                             short_problem(view, first, document->arena));
-        fill_chart(view, i, end, document);
+                             kkt_content_problem(view, first, document->arena));
         kkt_block *table = kkt_document_table(document, caption, headings);
         for (size_t j = i; j < end; j++)
             add_chunk_row(document, table, &view->entries[j]);
@@ -288,7 +298,7 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
             continue;
         kkt_row *row = kkt_document_row(document, table);
         row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
-        kkt_document_cell(document, row, "%s", short_problem(view, entry, document->arena));
+        kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
         cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
         kkt_document_cell(document, row, "%s",
                           short_config(view, kernel, entry->config, document->arena));
@@ -314,9 +324,10 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
                             short_config(view, kernel, entry->ties[t], document->arena));
         if (entry->tie_count > TIES_SHOWN)
             kkt_text_printf(&ties, "; and %zu more", entry->tie_count - TIES_SHOWN);
-        kkt_document_item(document, "Ties of %s, C = %lld: %s.",
-                          short_problem(view, entry, document->arena), (long long)entry->chunk,
-                          kkt_text_get(&ties));
+        const char *summary = kkt_arena_printf(document->arena, "Ties of %s, C = %lld",
+                                               kkt_content_problem(view, entry, document->arena),
+                                               (long long)entry->chunk);
+        kkt_document_folded(document, summary, "%s.", kkt_text_get(&ties));
         kkt_text_free(&ties);
     }
 }
@@ -410,7 +421,7 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
             continue;
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", entry->kernel);
-        kkt_document_cell(document, row, "%s", short_problem(view, entry, document->arena));
+        kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
         cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
         kkt_document_cell(document, row, "%s", kkt_provenance_name(entry->provenance));
         kkt_document_cell(document, row, "%s", entry->gpu != NULL ? entry->gpu : "-");
@@ -444,6 +455,7 @@ static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out
         add_chunk_tables(view, kernel, out);
         if (model_only)
             continue;
+        kkt_content_scatter(view, kernel, out);
         add_winners(view, kernel, out);
         add_effects(view, kernel, out);
     }

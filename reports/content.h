@@ -11,6 +11,13 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
 /* Its part on the published claims (claims.c). */
 void kkt_content_claims(const kkt_view *view, kkt_document *document);
 
+/* Its part on how well the model ranks a kernel's configurations, for each style on the first
+ * problem that has measured ones (content_scatter.c); nothing where there are fewer than two. */
+void kkt_content_scatter(const kkt_view *view, const char *kernel, kkt_document *document);
+
+/* An entry's problem without what all problems of its kernel agree on: "k=v, k=v". */
+const char *kkt_content_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
+
 /* "12.3" with three significant digits, "-" where unknown; `out` is returned. */
 const char *kkt_content_real(double value, char out[32]);
 

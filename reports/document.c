@@ -51,6 +51,15 @@ void kkt_document_item(kkt_document *document, const char *format, ...) {
     va_end(args);
 }
 
+void kkt_document_folded(kkt_document *document, const char *summary, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    kkt_block *block = add_block(document, KKT_BLOCK_ITEM);
+    block->text = kkt_arena_strdup(document->arena, summary);
+    block->more = format_text(document->arena, format, args);
+    va_end(args);
+}
+
 kkt_block *kkt_document_table(kkt_document *document, const char *caption,
                               const char *const *headings) {
     kkt_block *table = add_block(document, KKT_BLOCK_TABLE);
@@ -87,4 +96,8 @@ void kkt_document_cell(kkt_document *document, kkt_row *row, const char *format,
 
 kkt_chart *kkt_document_chart(kkt_document *document) {
     return &add_block(document, KKT_BLOCK_CHART)->chart;
+}
+
+kkt_scatter *kkt_document_scatter(kkt_document *document) {
+    return &add_block(document, KKT_BLOCK_SCATTER)->scatter;
 }

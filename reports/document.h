@@ -18,7 +18,8 @@ typedef enum kkt_block_kind {
     KKT_BLOCK_PARAGRAPH,
     KKT_BLOCK_ITEM, /* of a list; neighbouring ones are one list */
     KKT_BLOCK_TABLE,
-    KKT_BLOCK_CHART
+    KKT_BLOCK_CHART,
+    KKT_BLOCK_SCATTER
 } kkt_block_kind;
 
 typedef struct kkt_row {
@@ -36,16 +37,31 @@ typedef struct kkt_chart {
     double predicted[KKT_POINTS_MAX], bound[KKT_POINTS_MAX];
 } kkt_chart;
 
+/* Predicted against measured time: one point a configuration, sorted by chunk. */
+typedef struct kkt_point {
+    int64_t chunk;
+    double predicted, measured; /* microseconds, both above 0 */
+    const char *config;         /* what tells it from the others */
+} kkt_point;
+
+typedef struct kkt_scatter {
+    const char *title;
+    size_t count;
+    kkt_point *points;
+} kkt_scatter;
+
 typedef struct kkt_block {
     struct kkt_block *next;
     kkt_block_kind kind;
     int level;        /* HEADING: 1..3 */
     const char *text; /* HEADING, PARAGRAPH, ITEM; TABLE: its caption */
+    const char *more; /* ITEM: a long text that may be folded away under `text`; NULL: none */
     size_t columns;
     const char *headings[KKT_COLUMNS_MAX];
     bool numeric[KKT_COLUMNS_MAX]; /* aligned to the right */
     kkt_row *rows, *last_row;
     kkt_chart chart;
+    kkt_scatter scatter;
 } kkt_block;
 
 typedef struct kkt_document {
@@ -58,6 +74,9 @@ void kkt_document_heading(kkt_document *document, int level, const char *format,
     KKT_PRINTF(3, 4);
 void kkt_document_paragraph(kkt_document *document, const char *format, ...) KKT_PRINTF(2, 3);
 void kkt_document_item(kkt_document *document, const char *format, ...) KKT_PRINTF(2, 3);
+/* An item whose text is long: `summary` is always shown, the rest may be folded away. */
+void kkt_document_folded(kkt_document *document, const char *summary, const char *format, ...)
+    KKT_PRINTF(3, 4);
 /* `headings` ends with NULL; one that starts with '#' is a column of numbers. */
 kkt_block *kkt_document_table(kkt_document *document, const char *caption,
                               const char *const *headings);
@@ -66,5 +85,6 @@ kkt_row *kkt_document_row(kkt_document *document, kkt_block *table);
 void kkt_document_cell(kkt_document *document, kkt_row *row, const char *format, ...)
     KKT_PRINTF(3, 4);
 kkt_chart *kkt_document_chart(kkt_document *document);
+kkt_scatter *kkt_document_scatter(kkt_document *document);
 
 #endif

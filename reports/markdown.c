@@ -41,13 +41,18 @@ static void add_block(const kkt_block *block, kkt_text *out) {
     case KKT_BLOCK_ITEM:
         kkt_text_add(out, "- ");
         kkt_text_add_markdown(out, block->text);
+        if (block->more != NULL) {
+            kkt_text_add(out, ": ");
+            kkt_text_add_markdown(out, block->more);
+        }
         kkt_text_add(out,
                      block->next == NULL || block->next->kind != KKT_BLOCK_ITEM ? "\n\n" : "\n");
         break;
     case KKT_BLOCK_TABLE:
         add_table(block, out);
         break;
-    case KKT_BLOCK_CHART: /* its numbers are in the table that follows */
+    case KKT_BLOCK_CHART: /* the tables hold its numbers */
+    case KKT_BLOCK_SCATTER:
         break;
     }
 }

@@ -68,6 +68,9 @@ typedef struct kkt_view {
     const kkt_device *device;
     size_t entry_count;
     kkt_entry *entries; /* sorted: kernel, style, problem (default problem first), chunk */
+    size_t row_count;   /* all results and what the model adds, not the best alone; 0 in a view that
+                           was read from an export */
+    const kkt_entry *rows; /* sorted as entries, then the best first; without ties */
     size_t reject_count;
     kkt_reject_group *rejects; /* sorted: kernel, style, failures before rejections, outcome, most
                                   frequent first */

@@ -24,6 +24,7 @@ have() {
     case $1 in
         libc) printf '#include <stdio.h>\n' | cc -E - >/dev/null 2>&1 ;;
         pkg:*) pkg-config --exists "${1#pkg:}" 2>/dev/null ;;
+        file:*) [ -f "${1#file:}" ] ;;
         pip) python3 -m pip --version >/dev/null 2>&1 ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac
@@ -38,6 +39,7 @@ build_needs=(
     "pkg:sqlite3 libsqlite3-dev database"
     "pkg:libcjson libcjson-dev JSON"
     "pkg:libmd libmd-dev hashes"
+    "file:/usr/share/javascript/chart.js/chart.min.js libjs-chart.js plots-of-the-report"
 )
 check_needs=(
     "pkg:cmocka libcmocka-dev unit-tests"

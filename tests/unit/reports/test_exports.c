@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "db/recording.h"
+#include "reports/html_files.h"
 #include "reports/lookup.h"
 #include "schema.h"
 
@@ -143,6 +144,110 @@ static void test_same_bytes_again_and_after_reimport(void **state) {
     kkt_text_free(&files[1]);
 }
 
+static size_t count_of(const char *text, const char *piece) {
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, piece)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static const kkt_embedded_file *page_file(const char *name) {
+    const kkt_embedded_file *file = kkt_html_files;
+    while (file->path != NULL && strcmp(file->path, name) != 0)
+        file++;
+    assert_non_null(file->path);
+    return file;
+}
+
+/* Takes the scripts that the build embeds out of a page: each must be there once. What is left of
+ * elements named script are the data and two empty ones. */
+static void take_scripts(kkt_text *page) {
+    static const char *const names[] = {"chart.js", "plots.js"};
+    assert_int_equal(count_of(page->data, "<script"), 3);
+    assert_int_equal(count_of(page->data, "</script"), 3);
+    for (size_t i = 0; i < 2; i++) {
+        const char *bytes = (const char *)page_file(names[i])->bytes;
+        size_t length = page_file(names[i])->length;
+        char *at = strstr(page->data, bytes);
+        assert_true(length > 1000 && at != NULL);
+        memmove(at, at + length, strlen(at + length) + 1);
+        page->length -= length;
+        assert_null(strstr(page->data, bytes));
+    }
+    assert_int_equal(count_of(page->data, "<script>\n</script>"), 2);
+}
+
+static kkt_json *plot_data(const kkt_text *page) {
+    static const char open[] = "<script type=\"application/json\" id=\"plot-data\">";
+    const char *begin = strstr(page->data, open);
+    assert_non_null(begin);
+    begin += sizeof open - 1;
+    const char *end = strstr(begin, "</script>");
+    assert_non_null(end);
+    kkt_json *root;
+    kkt_error error;
+    if (kkt_json_parse(begin, (size_t)(end - begin), "plots", &root, &error) != KKT_OK)
+        fail_msg("%s", error.message);
+    return root;
+}
+
+/* The n-th plot of a kind. */
+static const kkt_json *plot_of(const kkt_json *root, const char *kind, int n) {
+    for (const kkt_json *plot = kkt_json_first(root); plot != NULL; plot = kkt_json_next(plot))
+        if (strcmp(kkt_json_string(plot, "kind"), kind) == 0 && n-- == 0)
+            return plot;
+    fail_msg("no plot %s", kind);
+    return NULL;
+}
+
+static void test_plots_hold_the_numbers(void **state) {
+    fixture *f = *state;
+    add_some(f);
+    kkt_view view = make_view(f);
+    kkt_text page = render(f, &view, "html");
+    kkt_json *root = plot_data(&page);
+    assert_int_equal(kkt_json_count(root), count_of(page.data, "<canvas"));
+
+    /* The first curve is the default problem's: 16 is predicted alone, 32 and 64 are measured. */
+    static const char *const keys[] = {"low", "measured", "high"};
+    static const double at_64[] = {99, 100, 101};
+    const kkt_json *curve = plot_of(root, "curve", 0);
+    for (size_t k = 0; k < 3; k++) {
+        const kkt_json *value = kkt_json_first(kkt_json_get(curve, keys[k]));
+        double real;
+        assert_false(kkt_json_as_real(value, &real)); /* null */
+        value = kkt_json_next(kkt_json_next(value));
+        assert_true(kkt_json_as_real(value, &real) && fabs(real - at_64[k]) < 1e-12);
+    }
+
+    /* All measured configurations of that problem, the fastest of a chunk size first. */
+    static const double measured[] = {71, 100, 102};
+    static const char *const threads[] = {"threads=128", "threads=128", "threads=256"};
+    const kkt_json *series = kkt_json_first(kkt_json_get(plot_of(root, "scatter", 0), "series"));
+    size_t seen = 0;
+    for (; series != NULL; series = kkt_json_next(series))
+        for (const kkt_json *point = kkt_json_first(kkt_json_get(series, "points")); point != NULL;
+             point = kkt_json_next(point), seen++) {
+            double x = 0, y = 0;
+            int64_t chunk = 0;
+            assert_in_range(seen, 0, 2);
+            assert_true(kkt_json_real(point, "x", &x) && fabs(x - measured[seen]) < 1e-12);
+            assert_true(kkt_json_real(point, "y", &y) && fabs(y - 150) < 1e-12);
+            assert_true(kkt_json_int(series, "chunk", &chunk) && chunk == (seen == 0 ? 32 : 64));
+            assert_non_null(strstr(kkt_json_string(point, "config"), threads[seen]));
+            assert_null(strstr(kkt_json_string(point, "config"), "inverse")); /* all agree */
+        }
+    assert_int_equal(seen, 3);
+    kkt_json_close(root);
+    kkt_text_free(&page);
+
+    /* Its summary: equal predictions, so that the text of the configuration chooses. */
+    kkt_text markdown = render(f, &view, "markdown");
+    assert_non_null(strstr(markdown.data, "All 3 measured configurations"));
+    assert_non_null(strstr(markdown.data, "| 2 | 100 | 102 | 102 | 1.50 | 1.47 to 1.50 | 0.0 % |"));
+    kkt_text_free(&markdown);
+}
+
 static void test_hostile_names_are_escaped(void **state) {
     fixture *f = *state;
     static const char evil[] = "<script>alert(1)</script>*/ \" # | `x`";
@@ -152,12 +257,25 @@ static void test_hostile_names_are_escaped(void **state) {
     id.config = "chunk=32,<b>=1";
     add_run(f, &id, f->hash, KKT_MEASURED, KKT_OUTCOME_CRASHED, "<img src=x onerror=y>\n# x", 1, 1,
             1);
+    static const char breakout[] = "</script><!--<script>alert(2)&amp;";
+    char config[64];
+    snprintf(config, sizeof config, "chunk=64,x=%s", breakout);
+    id.config = config;
+    add_run(f, &id, f->hash, KKT_MEASURED, KKT_OUTCOME_OK, NULL, 2, 3, 4);
     kkt_view view = make_view(f);
     kkt_text text = render(f, &view, "html");
-    assert_null(strstr(text.data, "<script"));
+    kkt_json *data = plot_data(&text);
+    const kkt_json *series = kkt_json_first(kkt_json_get(plot_of(data, "scatter", 0), "series"));
+    const kkt_json *point = kkt_json_next(kkt_json_first(kkt_json_get(series, "points")));
+    assert_string_equal(kkt_json_string(point, "config") + strlen("x="), breakout);
+    kkt_json_close(data);
+    take_scripts(&text);
+    assert_null(strstr(text.data, "<script>alert"));
+    assert_null(strstr(text.data, "<!--"));
     assert_null(strstr(text.data, "<img"));
     assert_null(strstr(text.data, "<b>"));
     assert_non_null(strstr(text.data, "&lt;script&gt;"));
+    assert_non_null(strstr(text.data, "\\u003c/script\\u003e\\u003c!--"));
     kkt_text_free(&text);
     text = render(f, &view, "markdown");
     assert_null(strstr(text.data, "<script"));
@@ -178,13 +296,18 @@ static void test_html_is_self_contained(void **state) {
     add_some(f);
     kkt_view view = make_view(f);
     kkt_text text = render(f, &view, "html");
-    static const char *const forbidden[] = {
-        "http:", "https:", "src=", "href=", "@import", "url(", "<script"};
+    static const char *const forbidden[] = {"http:", "https:", "src=", "href=", "@import", "url("};
+    take_scripts(&text);
     for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
         if (strstr(text.data, forbidden[i]) != NULL)
             fail_msg("the page holds '%s'", forbidden[i]);
-    assert_non_null(strstr(text.data, "<svg"));
+    assert_non_null(strstr(text.data, "default-src 'none'"));
+    assert_non_null(strstr(text.data, "<noscript><p>"));
+    assert_non_null(strstr(text.data, "<canvas id=\"plot-0\" role=\"img\" aria-label=\"Time"));
     kkt_text_free(&text);
+    const char *library = (const char *)page_file("chart.js")->bytes;
+    assert_null(strstr(library, "<!--")); /* the page may hold it as it is */
+    assert_non_null(strstr(library, "Released under the MIT License"));
 }
 
 /* Everything the page says in a table cell is in the Markdown, too. */
@@ -193,9 +316,8 @@ static void test_html_and_markdown_agree(void **state) {
     add_some(f);
     kkt_view view = make_view(f);
     kkt_text html = render(f, &view, "html"), markdown = render(f, &view, "markdown");
-    size_t html_rows = 0, markdown_rows = 0;
-    for (const char *at = html.data; (at = strstr(at, "<tr")) != NULL; at++)
-        html_rows++;
+    take_scripts(&html);
+    size_t html_rows = count_of(html.data, "<tr"), markdown_rows = 0;
     for (const char *at = markdown.data; (at = strstr(at, "\n|")) != NULL; at++)
         markdown_rows += at[2] != '-';
     assert_int_equal(html_rows, markdown_rows);
@@ -324,6 +446,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_json_fits_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_json_members, setup, teardown),
         cmocka_unit_test_setup_teardown(test_same_bytes_again_and_after_reimport, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plots_hold_the_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_names_are_escaped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_html_is_self_contained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_html_and_markdown_agree, setup, teardown),
