@@ -10,6 +10,7 @@
 
 #include "base/version.h"
 #include "tuner/measure/backends.h"
+#include "tuner/measure/fake_count.h"
 
 #define BIAS 0.15        /* the model is off by at most this share */
 #define NOISE 0.01       /* a sample is above the candidate's time by at most this share */
@@ -40,6 +41,7 @@ static const fault_kind FAULTS[] = {
 struct kkt_backend {
     kkt_backend_info info;
     uint64_t seed;
+    const kkt_fake_trouble *trouble; /* with counters; NULL: counting works */
     unsigned sleep_us; /* what a candidate takes at least: for tests that interrupt a run */
     int tell;          /* a descriptor that gets 'm' for each measurement, 'r' for each of
                           finalists; 0: none */
@@ -160,8 +162,12 @@ static kkt_status parse_option(kkt_backend *backend, char *piece, bool *seeded, 
         backend->tell = (int)tell;
         return KKT_OK;
     }
-    return kkt_fail(err, KKT_ERR_INPUT, 0,
-                    "unknown fake backend option '%s'; known: seed, fault, sleep_us, tell", piece);
+    if (strcmp(piece, "counters") == 0) {
+        return kkt_fake_trouble_parse(value, &backend->trouble, err);
+    }
+    return kkt_fail(
+        err, KKT_ERR_INPUT, 0,
+        "unknown fake backend option '%s'; known: seed, fault, sleep_us, tell, counters", piece);
 }
 
 static kkt_status parse_options(kkt_backend *backend, const char *text, kkt_error *err) {
@@ -315,6 +321,13 @@ static kkt_status fake_retime(kkt_backend *backend, const kkt_measure_request *r
     return KKT_OK;
 }
 
+static kkt_status fake_count(kkt_backend *backend, const kkt_measure_request *request,
+                             kkt_counts *out, kkt_error *err) {
+    (void)err;
+    kkt_fake_counts(candidate_hash(backend->seed, request), request, backend->trouble, out);
+    return KKT_OK;
+}
+
 const kkt_backend_type kkt_backend_fake = {
     .name = "fake",
     .needs_cubin = false,
@@ -324,4 +337,5 @@ const kkt_backend_type kkt_backend_fake = {
     .measure = fake_measure,
     .run = NULL,
     .retime = fake_retime,
+    .count = fake_count,
 };
