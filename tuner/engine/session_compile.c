@@ -204,14 +204,19 @@ static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
     return status;
 }
 
-/* Files a finished build; returns the number of slots settled. */
+/* Files a finished build. */
 static kkt_status settle(session *s, trial *item, kkt_error *err) {
     bool unavailable = kkt_compile_pool_unavailable(s->pool) != NULL;
     if (!item->build.ok && unavailable) {
         return KKT_OK; /* not in the cache: nothing is known about it, which is no failure */
     }
-    kkt_status status = session_store_build(s, item, err);
-    if (item->build.ok) {
+    /* A build that came with a recording does not stand for one made here: only a cubin in the
+     * cache does. */
+    bool reused = item->known.fresh_build && item->build.from_cache;
+    kkt_status status = reused ? KKT_OK : session_store_build(s, item, err);
+    if (reused) {
+        session_count_reused(s, item);
+    } else if (item->build.ok) {
         s->out->counts.compiled++;
     } else {
         session_count_outcome(s, item->build.timed_out ? KKT_OUTCOME_TIMED_OUT
@@ -231,8 +236,8 @@ static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
     while (done < q->count && !session_interrupted() && session_seconds(s) < end) {
         while (next < q->count && next - done < ahead) {
             trial *item = q->slots[next++];
-            if (item->known.fresh_build) {
-                session_count_reused(s, item);
+            if (item->known.fresh_build && item->known.build_outcome != KKT_OUTCOME_COMPILED) {
+                session_count_reused(s, item); /* it failed before; --retry asks again */
                 done++;
                 continue;
             }
