@@ -174,6 +174,23 @@ static bool copy_string(kkt_unpacker *in, char *out, size_t size) {
     return !in->failed && strlen(text) < size;
 }
 
+/* Times that can be times: what a worker beside a broken kernel says is not trusted. */
+static bool times_sound(const kkt_run_record *run, const float *samples, size_t count) {
+    bool timed = run->outcome == KKT_OUTCOME_OK || run->outcome == KKT_OUTCOME_NOISY;
+    if (timed && !(isfinite(run->time_us) && run->time_us > 0.0)) {
+        return false;
+    }
+    if (run->time_us < run->time_low_us || run->time_us > run->time_high_us) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(samples[i]) || samples[i] < 0.0F) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool kkt_wire_unpack_result(kkt_unpacker *in, kkt_measure_result *result, bool *replace) {
     kkt_run_record *run = &result->run;
     run->outcome = (kkt_outcome)unpack_within(in, 0, KKT_OUTCOME_COUNT - 1);
@@ -199,6 +216,7 @@ bool kkt_wire_unpack_result(kkt_unpacker *in, kkt_measure_result *result, bool *
             run->sample_count = (int64_t)(bytes / sizeof(float));
         }
     }
+    good = good && times_sound(run, result->samples, (size_t)run->sample_count);
     kkt_measure_result_bind(result);
     return good;
 }

@@ -190,6 +190,44 @@ static void a_bad_outcome_is_refused(void **state) {
     kkt_packer_free(&out);
 }
 
+/* Times that cannot be any are not stored as if they were. */
+static void impossible_times_are_refused(void **state) {
+    (void)state;
+    const kkt_policy policy = some_policy();
+    static const struct {
+        double time, low, high;
+        float sample;
+        bool good;
+    } rows[] = {
+        {2.0, 1.0, 3.0, 2.0F, true},       {2.0, 1.0, 3.0, NAN, false},
+        {2.0, 1.0, 3.0, -1.0F, false},     {2.0, 2.5, 3.0, 2.0F, false},
+        {2.0, 1.0, 1.5, 2.0F, false},      {(double)NAN, 1.0, 3.0, 2.0F, false},
+        {INFINITY, 1.0, 3.0, 2.0F, false}, {0.0, 0.0, 3.0, 2.0F, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kkt_measure_result sent;
+        kkt_measure_result got;
+        kkt_packer out = {0};
+        bool replace = false;
+        kkt_measure_result_init(&sent, &policy);
+        kkt_measure_result_init(&got, &policy);
+        sent.samples = malloc(sizeof *sent.samples);
+        assert_non_null(sent.samples);
+        sent.samples[0] = rows[i].sample;
+        sent.run.sample_count = 1;
+        sent.run.outcome = KKT_OUTCOME_OK;
+        sent.run.time_us = rows[i].time;
+        sent.run.time_low_us = rows[i].low;
+        sent.run.time_high_us = rows[i].high;
+        kkt_wire_pack_result(&out, &sent, false);
+        kkt_unpacker in = {.data = out.data, .size = out.size};
+        assert_int_equal(kkt_wire_unpack_result(&in, &got, &replace), rows[i].good);
+        kkt_measure_result_free(&got);
+        kkt_measure_result_free(&sent);
+        kkt_packer_free(&out);
+    }
+}
+
 static void info_and_error_travel(void **state) {
     (void)state;
     kkt_packer out = {0};
@@ -262,6 +300,7 @@ int main(void) {
         cmocka_unit_test(flipped_bytes_do_no_harm),
         cmocka_unit_test(a_result_travels),
         cmocka_unit_test(a_bad_outcome_is_refused),
+        cmocka_unit_test(impossible_times_are_refused),
         cmocka_unit_test(info_and_error_travel),
         cmocka_unit_test(tensors_must_fit_their_shape),
     };
