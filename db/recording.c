@@ -25,6 +25,9 @@ typedef struct reader {
     size_t provenance_count, provenance_capacity;
     int64_t rows;
     bool ended;
+    bool storing; /* `savepoint` was begun: with the first row, so that what is refused before it
+                     never touches the database */
+    kkt_savepoint savepoint;
     float *samples; /* reused from row to row */
     size_t sample_capacity;
     kkt_counter_record counters[COUNTERS_MAX]; /* of the row being read; borrowed strings */
@@ -207,7 +210,13 @@ static kkt_status store_row(reader *r, const kkt_identity *id, const kkt_build_r
                             const kkt_run_record *run, kkt_error *err) {
     int64_t candidate = 0, build_id = 0, run_id = 0;
     bool added = false;
-    kkt_status status = kkt_db_candidate(r->db, id, &candidate, err);
+    kkt_status status = KKT_OK;
+    if (!r->storing) {
+        status = kkt_savepoint_begin(r->db, &r->savepoint, err);
+        r->storing = status == KKT_OK;
+    }
+    if (status == KKT_OK)
+        status = kkt_db_candidate(r->db, id, &candidate, err);
     if (status == KKT_OK)
         status = kkt_db_keep_build(r->db, candidate, build, &build_id, &added, err);
     if (status == KKT_OK)
@@ -312,12 +321,9 @@ kkt_status kkt_recording_import_text(kkt_db *db, const char *name, const char *t
                                      int64_t *rows, kkt_error *err) {
     reader r = {.db = db, .name = name};
     *rows = 0;
-    kkt_savepoint savepoint;
-    kkt_status status = kkt_savepoint_begin(db, &savepoint, err);
-    if (status != KKT_OK)
-        return status;
-    status = read_lines(&r, text, length, err);
-    status = kkt_savepoint_end(db, savepoint, status, err);
+    kkt_status status = read_lines(&r, text, length, err);
+    if (r.storing)
+        status = kkt_savepoint_end(db, r.savepoint, status, err);
     if (status == KKT_OK)
         *rows = r.rows;
     close_reader(&r);
