@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #define KKT_COLUMNS_MAX 16
 #define KKT_POINTS_MAX 16
@@ -86,5 +87,8 @@ void kkt_document_cell(kkt_document *document, kkt_row *row, const char *format,
     KKT_PRINTF(3, 4);
 kkt_chart *kkt_document_chart(kkt_document *document);
 kkt_scatter *kkt_document_scatter(kkt_document *document);
+
+/* Appends the document in Markdown; charts are left out, for the tables hold their numbers. */
+void kkt_document_markdown(const kkt_document *document, kkt_text *out);
 
 #endif

@@ -57,13 +57,17 @@ static void add_block(const kkt_block *block, kkt_text *out) {
     }
 }
 
+void kkt_document_markdown(const kkt_document *document, kkt_text *out) {
+    for (const kkt_block *block = document->blocks; block != NULL; block = block->next)
+        add_block(block, out);
+}
+
 static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     (void)err;
     kkt_arena *arena = kkt_arena_open();
     kkt_document document;
     kkt_content_make(view, arena, &document);
-    for (const kkt_block *block = document.blocks; block != NULL; block = block->next)
-        add_block(block, out);
+    kkt_document_markdown(&document, out);
     kkt_arena_close(arena);
     return KKT_OK;
 }
