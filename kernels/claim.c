@@ -4,6 +4,7 @@ const char *kkt_figure_name(kkt_figure figure) {
     static const char *const names[KKT_FIGURE_COUNT] = {
         [KKT_FIGURE_TIME] = "time",
         [KKT_FIGURE_WAVEFRONTS] = "wavefronts",
+        [KKT_FIGURE_INSTRUCTIONS] = "instructions",
         [KKT_FIGURE_HBM_BYTES] = "hbm_bytes",
         [KKT_FIGURE_REGISTERS] = "registers",
         [KKT_FIGURE_SPILLS] = "spills",

@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A figure of a configuration. It may be predicted, compiled, counted or timed; which of these
- * decides a claim, where there are several, is the last that exists in this order. */
+/* A figure of a configuration, with where it comes from. A prediction decides nothing. */
 typedef enum kkt_figure {
-    KKT_FIGURE_TIME,       /* us; predicted, timed */
-    KKT_FIGURE_WAVEFRONTS, /* of shared memory, the whole launch; predicted, counted */
-    KKT_FIGURE_HBM_BYTES,  /* read and written; predicted, counted */
-    KKT_FIGURE_REGISTERS,  /* per thread; predicted, compiled */
-    KKT_FIGURE_SPILLS,     /* bytes stored; compiled */
-    KKT_FIGURE_SMEM,       /* bytes of a block, static and dynamic; predicted, compiled */
-    KKT_FIGURE_BLOCKS,     /* resident on an SM; predicted, compiled (from its registers) */
+    KKT_FIGURE_TIME,         /* us; predicted, timed */
+    KKT_FIGURE_WAVEFRONTS,   /* of shared memory, the whole launch; predicted, counted */
+    KKT_FIGURE_INSTRUCTIONS, /* of warps, the whole launch; predicted, counted */
+    KKT_FIGURE_HBM_BYTES,    /* read and written; predicted, counted */
+    KKT_FIGURE_REGISTERS,    /* per thread; predicted, compiled */
+    KKT_FIGURE_SPILLS,       /* bytes stored; compiled */
+    KKT_FIGURE_SMEM,         /* bytes of a block, static and dynamic; predicted, compiled */
+    KKT_FIGURE_BLOCKS,       /* resident on an SM; predicted, compiled (from its registers) */
     KKT_FIGURE_COUNT
 } kkt_figure;
 const char *kkt_figure_name(kkt_figure figure); /* "time", "wavefronts", ... */
