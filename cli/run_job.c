@@ -71,6 +71,9 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     if (status == KKT_OK && kkt_args_get(j->args, "--budget")) {
         status = parse_budget(kkt_args_get(j->args, "--budget"), o, err);
     }
+    if (status == KKT_OK && kkt_args_get(j->args, "--counters")) {
+        status = kkt_counters_scope_parse(kkt_args_get(j->args, "--counters"), &o->counters, err);
+    }
     return status;
 }
 
@@ -144,6 +147,7 @@ static void add_counts(kkt_json *root, const kkt_session_counts *c) {
         {"replayed", c->replayed},
         {"reused", c->reused},
         {"quarantined", c->quarantined},
+        {"counted", c->counted},
     };
     kkt_json *counts = kkt_json_add_object(root, "candidates");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -168,6 +172,9 @@ static void print_summary_json(job *j, const kkt_view *view, const kkt_session_s
     j->files = NULL;
     kkt_json_add_real(root, "seconds", summary->seconds);
     kkt_json_add_bool(root, "interrupted", summary->interrupted);
+    if (summary->counters_note[0] != '\0') {
+        kkt_json_add_string(root, "counters_note", summary->counters_note);
+    }
     kkt_print_json(root);
 }
 
@@ -278,6 +285,9 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     sigaction(SIGTERM, &action, NULL);
     status = kkt_session_run(&j->options, j->db, j->pool, j->on.type, j->on.backend, &summary, err);
     kkt_progress_close(&j->progress);
+    if (summary.counters_note[0] != '\0') {
+        fprintf(stderr, "kkttune: hardware counters were not read: %s\n", summary.counters_note);
+    }
     if (status == KKT_OK) {
         status = write_results(j, &summary, err);
     }

@@ -16,6 +16,8 @@
         {"--search", "NAME", "strategy: model, random, exhaustive"},                               \
         {"--seed", "N", "seed of inputs and of random strategies; default 1"},                     \
         {"--exhaustive", NULL, "every applicable configuration"},                                  \
+        {"--counters", "finalists|all|none",                                                       \
+         "read hardware counters after the timing; default finalists"},                            \
         {"--retry", NULL, "try again what failed in earlier runs"},                                \
         {"--gpu", "N", "index of the GPU; default: CUDA's first visible"}, {                       \
         "--cache", "DIR", "cubin cache; default $XDG_CACHE_HOME/kkttune"                           \

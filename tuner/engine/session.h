@@ -16,6 +16,17 @@ typedef enum kkt_tier {
 } kkt_tier;
 const char *kkt_tier_name(kkt_tier tier);
 
+/* Which candidates hardware counters are read for, after they were timed. */
+typedef enum kkt_counters_scope {
+    KKT_COUNTERS_FINALISTS, /* the best five of each problem and chunk size */
+    KKT_COUNTERS_ALL,       /* whatever was timed */
+    KKT_COUNTERS_NONE,
+    KKT_COUNTERS_SCOPE_COUNT
+} kkt_counters_scope;
+const char *kkt_counters_scope_name(kkt_counters_scope scope);
+/* KKT_ERR_INPUT lists what exists. */
+kkt_status kkt_counters_scope_parse(const char *name, kkt_counters_scope *out, kkt_error *err);
+
 typedef struct kkt_session_options {
     const kkt_arch *arch;
     const kkt_device *device;
@@ -31,6 +42,7 @@ typedef struct kkt_session_options {
     /* Candidates that failed before are tried again, outside of the budget of evals: each was
      * counted when it failed. */
     bool retry;
+    kkt_counters_scope counters;
     const char *reference_folder; /* recordings; NULL: none */
     kkt_policy policy;
     /* One line of progress: "compile 12 of 64"; NULL: silent. */
@@ -43,13 +55,16 @@ typedef struct kkt_session_counts {
     int64_t enumerated, rejected, compiled, build_failed, verified, wrong_result, racy,
         launch_failed, timed_out, crashed, noisy, measured, replayed, reused;
     int64_t quarantined; /* of `reused`: failed before, not tried again */
+    int64_t counted;     /* by hardware counters */
 } kkt_session_counts;
 
 typedef struct kkt_session_summary {
     kkt_tier tier;
     kkt_session_counts counts;
     double seconds;
-    bool interrupted; /* by a signal: what was done is committed */
+    bool interrupted;        /* by a signal: what was done is committed */
+    char counters_note[320]; /* why nothing could be counted, with the remedy; "" where all is well
+                              */
 } kkt_session_summary;
 
 /* `backend` NULL: no GPU; recordings, predictions and compilation. `pool` may be unavailable. */

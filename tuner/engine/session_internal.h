@@ -46,8 +46,10 @@ typedef struct known {
     kkt_outcome outcome;
     double time_us; /* of a fresh run; NaN where there is none or it failed */
     bool finalist;
-    bool settled; /* checked and timed, or failed at it, by what is there now: nothing to do */
-    bool failed;  /* settled by a failure */
+    bool settled;   /* checked and timed, or failed at it, by what is there now: nothing to do */
+    bool failed;    /* settled by a failure */
+    int64_t run_id; /* of a fresh run; 0: none */
+    bool counted;   /* that run has its counters, or it was tried in vain */
 } known;
 
 /* A candidate on its way through the run. */
@@ -61,6 +63,9 @@ struct trial {
     bool compiled; /* `build` is filled */
     kkt_compile_result build;
     int64_t build_id; /* 0: not stored */
+    int64_t run_id;   /* of the last run in this session; 0: none */
+    kkt_outcome run_outcome;
+    bool counted; /* in this session */
 };
 
 /* session.c. Options, database, pool, backend and `out` are filled; `open` makes the rest. */
@@ -96,6 +101,12 @@ kkt_status session_compile_all(session *s, kkt_error *err);
 
 /* session_retry.c: tries every candidate of a task again that failed before. */
 kkt_status session_retry_task(session *s, const task *t, kkt_error *err);
+
+/* session_count.c: hardware counters of a slot that was timed, now or before, unless it has them.
+ * What cannot be counted is noted on the run. */
+kkt_status session_count(session *s, trial *slot, kkt_error *err);
+/* Whether a note on a run says that counting it again is of no use. */
+bool session_count_settled(const char *note);
 
 /* session_measure.c */
 kkt_measure_request session_request(const session *s, const trial *slot);

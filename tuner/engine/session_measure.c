@@ -268,12 +268,23 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
                 sorted[j] = NULL;
             }
         }
-        kkt_status status = retime(s, best, chosen, err);
+        kkt_status status = s->backend_type->retime ? retime(s, best, chosen, err) : KKT_OK;
+        for (size_t j = 0; j < chosen && status == KKT_OK; j++) {
+            status = session_count(s, &best[j]->slot, err);
+        }
         if (status != KKT_OK) {
             return status;
         }
     }
     return KKT_OK;
+}
+
+static kkt_status count_all(session *s, const history *all, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    for (size_t i = 0; i < all->count && status == KKT_OK && session_time_left(s); i++) {
+        status = session_count(s, &all->rows[i].slot, err);
+    }
+    return status;
 }
 
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err) {
@@ -303,8 +314,11 @@ kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *
             break;
         }
     }
-    if (status == KKT_OK && s->backend_type->retime && !session_interrupted()) {
+    if (status == KKT_OK && !session_interrupted()) {
         status = retime_finalists(s, &all, err);
+    }
+    if (status == KKT_OK && s->options->counters == KKT_COUNTERS_ALL) {
+        status = count_all(s, &all, err);
     }
     free_batch(now);
     free_batch(ahead);

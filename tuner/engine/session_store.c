@@ -33,6 +33,9 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
         out->fresh_run && out->outcome != KKT_OUTCOME_OK && out->outcome != KKT_OUTCOME_NOISY;
     out->settled = out->fresh_run || failed_build;
     out->failed = failed_build || failed_run;
+    out->run_id = out->fresh_run ? result->run_id : 0;
+    out->counted =
+        isfinite(result->run.hbm_bytes_counted) || session_count_settled(result->run.counters_note);
     return KKT_OK;
 }
 
@@ -145,8 +148,9 @@ kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *
     record.tool_version = KKT_VERSION;
     record.policy =
         kkt_arena_printf(s->arena, "%s%s", record.policy ? record.policy : "", policy_suffix);
-    int64_t run_id;
-    return kkt_db_put_run(s->db, slot->build_id, &record, &run_id, err);
+    slot->run_outcome = record.outcome;
+    slot->counted = false;
+    return kkt_db_put_run(s->db, slot->build_id, &record, &slot->run_id, err);
 }
 
 void session_count_reused(session *s, const trial *slot) {
