@@ -13,7 +13,7 @@
   const intervals = {
     id: "intervals",
     afterDatasetDraw(chart, { index, meta }) {
-      const { low, high, data, borderColor } = chart.data.datasets[index];
+      const { low, high, data, borderColor, above } = chart.data.datasets[index];
       if (low === undefined || meta.hidden) return;
       const { ctx, scales } = chart;
       ctx.save();
@@ -32,7 +32,9 @@
           ctx.lineTo(point.x + 6, end);
         }
         ctx.stroke();
-        ctx.fillText(Number(data[i].toPrecision(3)), point.x + 10, point.y + 13);
+        ctx.textAlign = above[i] ? "center" : "left"; /* away from the prediction */
+        ctx.fillText(Number(data[i].toPrecision(3)), point.x + (above[i] ? 0 : 10),
+          above[i] ? Math.min(top, point.y) - 9 : point.y + 13);
       });
       ctx.restore();
     },
@@ -74,7 +76,8 @@
     ];
     if (plot.measured.some((value) => value !== null))
       datasets.unshift(line("measured, with interval", "measured", plot.measured, "circle",
-        { low: plot.low, high: plot.high }));
+        { low: plot.low, high: plot.high,
+          above: plot.measured.map((value, i) => value >= plot.predicted[i]) }));
     const label = ({ dataset, dataIndex: i }) => {
       const text = dataset.label.split(",")[0] + ": " + microseconds(dataset.data[i]);
       return dataset.low === undefined ? text
@@ -85,7 +88,7 @@
       type: "line",
       data: { labels: plot.chunks.map((chunk) => "C = " + chunk), datasets },
       options: options(axis("chunk size C, tokens", { offset: true }),
-        axis("time, µs", { beginAtZero: true, suggestedMax: highest * 1.05 }), label),
+        axis("time, µs", { beginAtZero: true, suggestedMax: highest * 1.1 }), label),
       plugins: [intervals, drawn],
     };
   }
