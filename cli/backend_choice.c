@@ -55,7 +55,7 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
                  info->minor, arch->major, arch->minor);
         return KKT_ERR_MISSING;
     }
-    if (device_given && row != c->device) {
+    if (device_given && c->device && row != c->device) {
         snprintf(why, size, "%s is not %s", info->gpu, c->device->full_name);
         return KKT_ERR_MISSING;
     }
@@ -95,10 +95,10 @@ static void say_replay(kkt_backend_choice *c, const char *why) {
     bool has = recorded && kkt_device_parse(recorded, c->arch, &device, NULL) == KKT_OK &&
                device == c->device;
     snprintf(line, sizeof line,
-             has ? "%s: replaying the measurements recorded on %s"
-                 : "%s: no measurements are recorded for %s; predicting and "
-                   "compiling only",
-             why, c->device->full_name);
+             has ? "replaying the measurements recorded on %s; no GPU is used: %s"
+                 : "predicting and compiling only: no measurements are recorded for %s, and no "
+                   "GPU is used: %s",
+             c->device->full_name, why);
     say(c, line);
     free(recorded);
 }
