@@ -55,8 +55,9 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
                  info->minor, arch->major, arch->minor);
         return KKT_ERR_MISSING;
     }
-    if (device_given && c->device && row != c->device) {
-        snprintf(why, size, "%s is not %s", info->gpu, c->device->full_name);
+    const kkt_device *asked = c->device ? c->device : kkt_device_first(arch);
+    if (device_given && row != asked) {
+        snprintf(why, size, "%s is not %s", info->gpu, asked->full_name);
         return KKT_ERR_MISSING;
     }
     if (row) {
@@ -64,7 +65,7 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
     } else {
         fprintf(stderr,
                 "kkttune: %s is in no row of the device table: %s stands in for it in the model\n",
-                info->gpu, c->device->full_name);
+                info->gpu, asked->full_name);
     }
     if (info->note[0]) {
         fprintf(stderr, "kkttune: %s\n", info->note);
