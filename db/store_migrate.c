@@ -1,5 +1,16 @@
 #include "db/store_sqlite.h"
 
+#define TEXT(token) #token
+#define TEXT_OF(macro) TEXT(macro)
+#define APPLICATION_ID TEXT_OF(KKT_DB_APPLICATION_ID)
+#define VERSION TEXT_OF(KKT_DB_SCHEMA_VERSION)
+
+/* Says what the file is and which schema it has. */
+static const char mark_sql[] =
+    "PRAGMA application_id=" APPLICATION_ID "; PRAGMA user_version=" VERSION ";"
+    "INSERT OR REPLACE INTO meta VALUES ('schema_version', '" VERSION "'),"
+    " ('description', 'kkttune results, see docs/formats.md')";
+
 typedef struct migration {
     int from; /* schema version it starts from; it leads to the next */
     const char *sql;
@@ -41,14 +52,7 @@ static kkt_status migrate_locked(kkt_db *db, kkt_error *err) {
         status = kkt_db_exec(db, kkt_sql_views, err);
     if (status != KKT_OK)
         return status;
-    char *sql =
-        sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;"
-                        "INSERT OR REPLACE INTO meta VALUES ('schema_version', '%d'),"
-                        "('description', 'kkttune results, see docs/formats.md')",
-                        KKT_DB_APPLICATION_ID, KKT_DB_SCHEMA_VERSION, KKT_DB_SCHEMA_VERSION);
-    status = sql ? kkt_db_exec(db, sql, err) : kkt_db_fail(db, SQLITE_NOMEM, err);
-    sqlite3_free(sql);
-    return status;
+    return kkt_db_exec(db, mark_sql, err);
 }
 
 kkt_status kkt_db_migrate(kkt_db *db, kkt_error *err) {
