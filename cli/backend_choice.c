@@ -55,9 +55,8 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
                  info->minor, arch->major, arch->minor);
         return KKT_ERR_MISSING;
     }
-    const kkt_device *asked = c->device ? c->device : kkt_device_first(arch);
-    if (device_given && row != asked) {
-        snprintf(why, size, "%s is not %s", info->gpu, asked->full_name);
+    if (device_given && (!row || row != c->device)) {
+        snprintf(why, size, "%s is not %s", info->gpu, c->device->full_name);
         return KKT_ERR_MISSING;
     }
     if (row) {
@@ -65,7 +64,7 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
     } else {
         fprintf(stderr,
                 "kkttune: %s is in no row of the device table: %s stands in for it in the model\n",
-                info->gpu, asked->full_name);
+                info->gpu, c->device->full_name);
     }
     if (info->note[0]) {
         fprintf(stderr, "kkttune: %s\n", info->note);
