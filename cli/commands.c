@@ -13,6 +13,7 @@
     X(model)                                                                                       \
     X(occupancy)                                                                                   \
     X(explain)                                                                                     \
+    X(ablate)                                                                                      \
     X(list)                                                                                        \
     X(export)                                                                                      \
     X(report)                                                                                      \

@@ -1,13 +1,13 @@
 #include "cli/run_job.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "cli/backend_choice.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
@@ -234,11 +234,6 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
 
 /* ---- the run ---- */
 
-static void on_interrupt(int signal_number) {
-    kkt_session_interrupt();
-    signal(signal_number, SIG_DFL); /* the second one ends the process at once */
-}
-
 static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
     if (status == KKT_OK) {
@@ -280,9 +275,7 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     j->options.progress = kkt_progress_show;
     j->options.progress_context = &j->progress;
     kkt_progress_open(&j->progress);
-    struct sigaction action = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    kkt_interrupt_watch();
     status = kkt_session_run(&j->options, j->db, j->pool, j->on.type, j->on.backend, &summary, err);
     kkt_progress_close(&j->progress);
     if (summary.counters_note[0] != '\0') {

@@ -246,12 +246,27 @@ kkt_status kkt_ablation_make(const kkt_ablation_set *set, kkt_db *db,
 
 /* ---- claims over all bases ---- */
 
-static void add_where(kkt_text *where, const kkt_ablation *ablation, const kkt_ablation_row *row) {
-    kkt_text_printf(where, "%s", where->length > 0 ? ", " : "");
-    if (ablation->chunk != 0)
-        kkt_text_printf(where, "C = %lld", (long long)ablation->chunk);
-    if (row->move->label[0] != '\0')
-        kkt_text_printf(where, ablation->chunk != 0 ? " (%s)" : "%s", row->move->label);
+/* The comparisons of one base with that finding: "C = 32 (row_stride 16; row_stride 17)". */
+static void add_where(kkt_text *where, const kkt_ablation *ablation, const kkt_claim *claim,
+                      kkt_finding finding) {
+    kkt_text labels = {0};
+    bool any = false;
+    for (size_t i = 0; i < ablation->row_count; i++) {
+        const kkt_ablation_row *row = &ablation->rows[i];
+        if (row->move->claim != claim || row->finding != finding)
+            continue;
+        any = true;
+        if (row->move->label[0] != '\0')
+            kkt_text_printf(&labels, "%s%s", labels.length > 0 ? "; " : "", row->move->label);
+    }
+    if (any) {
+        kkt_text_add(where, where->length > 0 ? ", " : "");
+        if (ablation->chunk != 0)
+            kkt_text_printf(where, "C = %lld", (long long)ablation->chunk);
+        if (labels.length > 0)
+            kkt_text_printf(where, ablation->chunk != 0 ? " (%s)" : "%s", kkt_text_get(&labels));
+    }
+    kkt_text_free(&labels);
 }
 
 /* "confirmed at C = 32, C = 64; refuted at C = 128" */
@@ -259,13 +274,8 @@ static void describe(const kkt_ablation_set *set, kkt_arena *arena, kkt_claim_su
     kkt_text text = {0};
     for (kkt_finding finding = 0; finding < KKT_FINDING_COUNT; finding++) {
         kkt_text where = {0};
-        for (size_t a = 0; a < set->count; a++) {
-            const kkt_ablation *ablation = &set->ablations[a];
-            for (size_t i = 0; i < ablation->row_count; i++)
-                if (ablation->rows[i].move->claim == out->claim &&
-                    ablation->rows[i].finding == finding)
-                    add_where(&where, ablation, &ablation->rows[i]);
-        }
+        for (size_t a = 0; a < set->count; a++)
+            add_where(&where, &set->ablations[a], out->claim, finding);
         if (where.length > 0)
             kkt_text_printf(&text, "%s%s at %s", text.length > 0 ? "; " : "",
                             kkt_finding_words(finding), kkt_text_get(&where));

@@ -115,8 +115,8 @@ static void add_base(const kkt_ablation_set *set, const kkt_ablation *ablation,
     kkt_text shown = {0};
     kkt_params_format_short(&set->variant->params, &base->point->config, &shown);
     const kkt_reading *timed = &base->figures[KKT_EVIDENCE_TIMED][KKT_FIGURE_TIME];
-    kkt_document_paragraph(document, "Base (%s): %s; what is not named has its default.",
-                           ablation->origin, kkt_text_get(&shown));
+    kkt_document_paragraph(document, "Base: %s; what is not named has its default.",
+                           kkt_text_get(&shown));
     kkt_text_free(&shown);
     kkt_content_real(base->figures[KKT_EVIDENCE_PREDICTED][KKT_FIGURE_TIME].value, predicted);
     if (kkt_reading_known(timed))
@@ -153,7 +153,7 @@ static void add_head(const kkt_ablation_set *set, kkt_document *document) {
     kkt_params_format(&set->kernel->problem, &set->problem, &problem);
     kkt_document_heading(document, 1, "Experiments: %s", set->kernel->name);
     if (set->command != NULL)
-        kkt_document_paragraph(document, "Written by `%s`; edits are lost.", set->command);
+        kkt_document_paragraph(document, "Written by: %s. Edits are lost.", set->command);
     kkt_document_paragraph(document, "%s on %s (%s), problem %s.", set->kernel->summary,
                            set->device->full_name, set->arch->name, kkt_text_get(&problem));
     kkt_document_paragraph(

@@ -254,12 +254,15 @@ static kkt_status time_slots(session *s, const task *t, trial **slots, size_t co
             chosen[timed++] = slots[i];
         }
     }
-    if (status != KKT_OK || all || timed < 2 || !m.timed[0]) {
-        return status;
+    if (status == KKT_OK && !all && timed > 1 && m.timed[0]) {
+        session_progress(s, "time", 0, (int64_t)timed, "interleaved");
+        status = session_retime(s, chosen, timed, suffixes, err);
+        session_progress(s, "time", (int64_t)timed, (int64_t)timed, "interleaved");
     }
-    session_progress(s, "time", 0, (int64_t)timed, "interleaved");
-    status = session_retime(s, chosen, timed, suffixes, err);
-    session_progress(s, "time", (int64_t)timed, (int64_t)timed, "interleaved");
+    for (size_t i = 0; i < timed && status == KKT_OK && !session_interrupted(); i++) {
+        status = session_count(s, chosen[i], err);
+        session_progress(s, "count", (int64_t)i + 1, (int64_t)timed, chosen[i]->id.config);
+    }
     return status;
 }
 
