@@ -39,11 +39,14 @@ kkt_status kkt_db_fail(const kkt_db *db, int code, kkt_error *err) {
     const char *path = db->path;
     switch (code & 0xff) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
+    case SQLITE_LOCKED: {
+        char holder[128];
+        kkt_db_lock_holder(path, holder, sizeof holder);
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, code,
-                        "database '%s' stayed locked by another process; wait for it to end or "
-                        "give another file with --db",
-                        path);
+                        "database '%s' stayed locked by %s; wait for it to end or give another "
+                        "file with --db",
+                        path, holder);
+    }
     case SQLITE_FULL:
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, code,
                         "no space left to write database '%s'; what was committed before is safe: "

@@ -57,6 +57,9 @@ kkt_status kkt_db_add_functions(kkt_db *db, kkt_error *err);
 kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err);
 /* Makes the tables of a new database, or brings an older one up to date, in one transaction. */
 kkt_status kkt_db_migrate(kkt_db *db, kkt_error *err);
+/* "process 4711 (kkttune)", or "another process" where the kernel does not tell who has locked the
+ * database for writing. */
+void kkt_db_lock_holder(const char *path, char *out, size_t size);
 /* Name of a network file system by its statfs magic number; NULL for a local one. */
 const char *kkt_db_network_filesystem(long magic);
 

@@ -167,7 +167,7 @@ static void test_locked(void **state) {
     kkt_identity id = identity("c=1");
     int64_t candidate = 0;
     assert_status(KKT_ERR_ENVIRONMENT, kkt_db_candidate(other, &id, &candidate, &error));
-    assert_says("locked by another process");
+    assert_says("locked by another process"); /* this one does not count as its own rival */
     assert_int_equal(error.native & 0xff, SQLITE_BUSY);
     kkt_db_info info; /* reading goes on */
     assert_ok(kkt_db_get_info(other, &info, &error));
@@ -175,6 +175,49 @@ static void test_locked(void **state) {
     assert_ok(kkt_db_candidate(other, &id, &candidate, &error));
     kkt_db_close(holder);
     kkt_db_close(other);
+}
+
+/* Holds the write lock until the pipe is closed. */
+static void hold_lock(const char *path, int ready, int end) {
+    kkt_error error;
+    kkt_db *db = NULL;
+    char byte = 1;
+    if (kkt_db_open(path, KKT_DB_WRITE, &db, &error) != KKT_OK ||
+        kkt_db_begin(db, &error) != KKT_OK || write(ready, &byte, 1) != 1)
+        _exit(1);
+    _exit(read(end, &byte, 1) == 0 ? 0 : 1);
+}
+
+static void test_the_holder_is_named(void **state) {
+    const fixture *f = *state;
+    kkt_error error;
+    int ready[2], end[2];
+    char byte, expected[64];
+    kkt_db_close(open_mode(f, KKT_DB_WRITE));
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(end), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(end[1]);
+        hold_lock(f->path, ready[1], end[0]);
+    }
+    close(end[0]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    kkt_db *db = open_mode(f, KKT_DB_WRITE);
+    kkt_db_set_timeout(db, 20);
+    kkt_identity id = identity("c=1");
+    int64_t candidate = 0;
+    assert_status(KKT_ERR_ENVIRONMENT, kkt_db_candidate(db, &id, &candidate, &error));
+    snprintf(expected, sizeof expected, "locked by process %ld (test_durable", (long)child);
+    assert_says(expected);
+    close(end[1]);
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_ok(kkt_db_candidate(db, &id, &candidate, &error)); /* and the lock has gone with it */
+    kkt_db_close(db);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 /* ---- files that are something else ---- */
@@ -308,10 +351,20 @@ static kkt_status take_time(void *context, const kkt_result *result, kkt_error *
     return KKT_OK;
 }
 
-static void test_older_schema(void **state) {
-    const fixture *f = *state;
+/* What turned version 0 into version 1, as it was then. */
+static const char to_version_1[] = "ALTER TABLE builds ADD COLUMN stale_reason TEXT;"
+                                   "ALTER TABLE runs ADD COLUMN counters_note TEXT;"
+                                   "PRAGMA user_version=1;";
+
+static const char to_version_2[] =
+    "CREATE TABLE counters (run_id INTEGER NOT NULL REFERENCES runs (id), name TEXT NOT NULL, value"
+    " REAL NOT NULL, unit TEXT NOT NULL, chip TEXT NOT NULL, UNIQUE (run_id, name)) STRICT;"
+    "PRAGMA user_version=2;";
+
+static void migrate_from(const fixture *f, const char *const *scripts) {
     kkt_error error;
-    execute(f->path, version_0);
+    for (; *scripts; scripts++)
+        execute(f->path, *scripts);
     size_t before = 0, after = 0;
     char *old = read_all(f->path, &before);
     kkt_db *db = open_mode(f, KKT_DB_READ); /* in memory: the file stays */
@@ -335,6 +388,17 @@ static void test_older_schema(void **state) {
     assert_sound(db);
     kkt_db_close(db);
     kkt_db_close(open_mode(f, KKT_DB_READ));
+}
+
+static void test_older_schemas(void **state) {
+    const fixture *f = *state;
+    static const char *const versions[][4] = {
+        {version_0}, {version_0, to_version_1}, {version_0, to_version_1, to_version_2}};
+    assert_true(sizeof versions / sizeof versions[0] >= KKT_DB_SCHEMA_VERSION); /* add yours */
+    for (int version = 0; version < KKT_DB_SCHEMA_VERSION; version++) {
+        migrate_from(f, versions[version]);
+        unlink(f->path);
+    }
 }
 
 /* ---- disks and permissions ---- */
@@ -469,10 +533,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_kill_loses_at_most_the_one_in_flight, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_writers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_locked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_holder_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_a_database, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reading, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newer_schema, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_schemas, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_only_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_network_filesystems, setup, teardown),
