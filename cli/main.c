@@ -89,7 +89,9 @@ static int run_worker(const char *kind) {
         return kkt_compile_worker_main();
     if (strcmp(kind, "cuda") == 0)
         return kkt_cuda_worker_main();
-    fprintf(stderr, "kkttune: unknown worker '%.60s'; known: compile, cuda\n", kind);
+    if (strcmp(kind, "count") == 0)
+        return kkt_count_worker_main();
+    fprintf(stderr, "kkttune: unknown worker '%.60s'; known: compile, cuda, count\n", kind);
     return KKT_ERR_INPUT;
 }
 

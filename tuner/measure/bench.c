@@ -102,6 +102,12 @@ static bool prepare_full(kkt_bench *bench, const kkt_measure_request *request, k
     return !kkt_bench_failed(bench, result, what, status);
 }
 
+bool kkt_bench_prepare(kkt_bench *bench, const kkt_measure_request *request, kkt_program *program,
+                       kkt_bindings sets[KKT_BENCH_SETS], kkt_measure_result *result) {
+    return load(bench, request, program, result) &&
+           prepare_full(bench, request, program, sets, result);
+}
+
 static kkt_status measure(kkt_bench *bench, const kkt_measure_request *request,
                           kkt_program *program, kkt_measure_result *result, kkt_error *err) {
     kkt_bindings sets[KKT_BENCH_SETS];

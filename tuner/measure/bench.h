@@ -32,6 +32,11 @@ void kkt_bench_close(kkt_bench *bench);
 /* Makes the inputs of the full problem on the host, unless the last candidate had the same. */
 kkt_status kkt_bench_inputs(kkt_bench *bench, const kkt_measure_request *request, kkt_error *err);
 
+/* Loads a candidate and binds it to the full problem, whose inputs are made. False: the result says
+ * why. */
+bool kkt_bench_prepare(kkt_bench *bench, const kkt_measure_request *request, kkt_program *program,
+                       kkt_bindings sets[KKT_BENCH_SETS], kkt_measure_result *result);
+
 /* Gate, full problem, time. `result` comes from kkt_measure_result_init. A bad candidate is a
  * result; an error is what ends the run. */
 kkt_status kkt_bench_measure(kkt_bench *bench, const kkt_measure_request *request,

@@ -16,6 +16,7 @@ struct kkt_backend {
     char *program; /* NULL: this one */
     char *cache;   /* NULL: the default */
     kkt_link link;
+    kkt_link counter; /* to the worker that counts; it runs only while nothing is timed */
 };
 
 static double limit_seconds(const kkt_measure_request *request) {
@@ -39,6 +40,7 @@ static void cuda_close(kkt_backend *backend) {
         return;
     }
     kkt_link_close(&backend->link);
+    kkt_link_close(&backend->counter);
     free(backend->program);
     free(backend->cache);
     free(backend);
@@ -59,6 +61,8 @@ static kkt_status cuda_open(const kkt_backend_options *options, kkt_backend **ou
         backend->cache = strdup(options->cache);
     }
     backend->link.cache = backend->cache;
+    backend->counter = backend->link;
+    backend->counter.role = KKT_COUNT_ROLE;
     kkt_status status = kkt_link_hello(&backend->link, &backend->info, err);
     if (status != KKT_OK) {
         cuda_close(backend);
@@ -75,6 +79,7 @@ static const kkt_backend_info *cuda_info(const kkt_backend *backend) {
 static kkt_status cuda_measure(kkt_backend *backend, const kkt_measure_request *request,
                                kkt_measure_result *out, kkt_error *err) {
     start_result(backend, request, out);
+    kkt_link_drop(&backend->counter);
     kkt_status status = kkt_link_ready(&backend->link, request->arch, err);
     if (status != KKT_OK) {
         return status;
@@ -183,6 +188,7 @@ static kkt_status cuda_retime(kkt_backend *backend, const kkt_measure_request *r
     group asked = {.index = calloc(count + 1, sizeof *asked.index)};
     bool alone = false;
     kkt_status status = KKT_OK;
+    kkt_link_drop(&backend->counter);
     for (size_t i = 0; i < count; i++) {
         start_result(backend, &requests[i], &out[i]);
     }
@@ -314,6 +320,14 @@ static kkt_status cuda_run(kkt_backend *backend, const kkt_measure_request *requ
     return status;
 }
 
+/* The timing worker only waits meanwhile. */
+static kkt_status cuda_count(kkt_backend *backend, const kkt_measure_request *request,
+                             kkt_counts *out, kkt_error *err) {
+    (void)err;
+    kkt_link_count(&backend->counter, request, limit_seconds(request), out);
+    return KKT_OK;
+}
+
 const kkt_backend_type kkt_backend_cuda = {
     .name = "cuda",
     .needs_cubin = true,
@@ -323,4 +337,5 @@ const kkt_backend_type kkt_backend_cuda = {
     .measure = cuda_measure,
     .run = cuda_run,
     .retime = cuda_retime,
+    .count = cuda_count,
 };

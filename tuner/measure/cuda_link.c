@@ -82,7 +82,8 @@ kkt_status kkt_link_must(kkt_link *link, kkt_wire_kind kind, double seconds, con
 }
 
 kkt_status kkt_link_hello(kkt_link *link, kkt_backend_info *info, kkt_error *err) {
-    kkt_status status = kkt_child_open(link->program, KKT_CUDA_ROLE, &link->child, err);
+    kkt_status status = kkt_child_open(
+        link->program, link->role != NULL ? link->role : KKT_CUDA_ROLE, &link->child, err);
     if (status != KKT_OK) {
         link->child = NULL;
         return status;

@@ -9,11 +9,12 @@
 #define KKT_LINK_SEND_SECONDS 120.0
 #define KKT_LINK_INPUT_SECONDS 600.0
 
-/* Zero-initialise but for the first three. */
+/* Zero-initialise but for the first four. */
 typedef struct kkt_link {
     int gpu;
     const char *program;    /* what to re-execute; NULL: this program */
     const char *cache;      /* cubin cache folder; NULL: the default */
+    const char *role;       /* what the worker does; NULL: it times */
     kkt_child *child;       /* NULL: none */
     bool started;           /* the child has its context */
     unsigned char *helpers; /* cubin of the helper kernels; NULL: not compiled yet */
@@ -38,5 +39,9 @@ kkt_status kkt_link_must(kkt_link *link, kkt_wire_kind kind, double seconds, con
  * error is what the worker calls one. */
 kkt_status kkt_link_result(kkt_link *link, double seconds, kkt_measure_result *out, bool *replace,
                            kkt_error *err);
+/* Has the counting worker count a candidate. Whatever goes wrong is in `out`: a run goes on without
+ * counters. In cuda_count.c. */
+void kkt_link_count(kkt_link *link, const kkt_measure_request *request, double seconds,
+                    kkt_counts *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/measure/bench.h"
+#include "tuner/measure/count.h"
 
 #define RETIME_MOST 1024 /* candidates of one message */
 
@@ -13,6 +13,8 @@ typedef struct server {
     kkt_kernel_lookup lookup;
     kkt_bench bench;
     bool opened; /* the GPU, by HELLO */
+    bool counts; /* this worker counts, and does nothing else */
+    kkt_counting counting;
 } server;
 
 static bool answer(server *s, uint32_t kind, kkt_packer *payload) {
@@ -237,6 +239,29 @@ static bool serve_run(server *s, kkt_unpacker *in) {
     return sent;
 }
 
+static bool serve_count(server *s, kkt_unpacker *in) {
+    kkt_error error = {0};
+    kkt_wire_request decoded;
+    if (kkt_wire_unpack_request(in, s->lookup, &decoded, &error) != KKT_OK) {
+        return answer_error(s, &error);
+    }
+    if (!kkt_unpack_done(in) || decoded.request.cubin_size == 0) {
+        return damaged(s, "count");
+    }
+    if (kkt_bench_inputs(&s->bench, &decoded.request, &error) != KKT_OK) {
+        return answer_error(s, &error);
+    }
+    kkt_counting_start(&s->counting, &s->bench);
+    if (!answer_ready(s)) {
+        return false;
+    }
+    kkt_counts counts;
+    kkt_packer payload = {0};
+    kkt_count(&s->counting, &s->bench, &decoded.request, &counts);
+    kkt_wire_pack_counts(&payload, &counts, s->bench.replace || s->bench.lost);
+    return answer(s, KKT_WIRE_COUNTS, &payload);
+}
+
 static bool serve(server *s, const kkt_frame *frame) {
     kkt_unpacker in = {.data = frame->payload, .size = frame->size};
     if (frame->kind == KKT_WIRE_HELLO) {
@@ -247,6 +272,9 @@ static bool serve(server *s, const kkt_frame *frame) {
     }
     if (s->bench.gpu.context == NULL) {
         return damaged(s, "early");
+    }
+    if (s->counts) {
+        return frame->kind == KKT_WIRE_COUNT ? serve_count(s, &in) : damaged(s, "unknown");
     }
     switch (frame->kind) {
     case KKT_WIRE_MEASURE:
@@ -260,13 +288,14 @@ static bool serve(server *s, const kkt_frame *frame) {
     }
 }
 
-int kkt_cuda_worker_serve(kkt_kernel_lookup lookup) {
+static int serve_all(kkt_kernel_lookup lookup, bool counts) {
     kkt_error error = {0};
     server *s = calloc(1, sizeof *s);
     if (s == NULL) {
         return KKT_ERR_ENVIRONMENT;
     }
     s->lookup = lookup;
+    s->counts = counts;
     if (kkt_worker_open(&s->worker, &error) != KKT_OK) {
         fprintf(stderr, "kkttune: %s\n", error.message);
         free(s);
@@ -281,12 +310,25 @@ int kkt_cuda_worker_serve(kkt_kernel_lookup lookup) {
             kkt_frame_free(&frame);
         }
     }
+    kkt_counting_close(&s->counting);
     kkt_bench_close(&s->bench);
     kkt_worker_close(s->worker);
     free(s);
     return 0;
 }
 
+int kkt_cuda_worker_serve(kkt_kernel_lookup lookup) {
+    return serve_all(lookup, false);
+}
+
+int kkt_count_worker_serve(kkt_kernel_lookup lookup) {
+    return serve_all(lookup, true);
+}
+
 int kkt_cuda_worker_main(void) {
     return kkt_cuda_worker_serve(kkt_kernel_parse);
+}
+
+int kkt_count_worker_main(void) {
+    return kkt_count_worker_serve(kkt_kernel_parse);
 }

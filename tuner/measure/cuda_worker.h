@@ -5,9 +5,11 @@
 
 #include "tuner/measure/wire.h"
 
-#define KKT_CUDA_ROLE "cuda" /* --worker cuda */
+#define KKT_CUDA_ROLE "cuda"   /* --worker cuda: checks and times */
+#define KKT_COUNT_ROLE "count" /* --worker count: reads hardware counters, and nothing else */
 
 /* Answers the parent's messages until it is gone; returns the process's exit code. */
 int kkt_cuda_worker_serve(kkt_kernel_lookup lookup);
+int kkt_count_worker_serve(kkt_kernel_lookup lookup);
 
 #endif

@@ -221,6 +221,31 @@ bool kkt_wire_unpack_result(kkt_unpacker *in, kkt_measure_result *result, bool *
     return good;
 }
 
+void kkt_wire_pack_counts(kkt_packer *out, const kkt_counts *counts, bool replace) {
+    kkt_pack_i64(out, (int64_t)counts->state);
+    kkt_pack_i64(out, replace);
+    kkt_pack_i64(out, counts->passes);
+    kkt_pack_string(out, counts->chip);
+    kkt_pack_string(out, counts->note);
+    for (int i = 0; i < KKT_COUNTER_COUNT; i++) {
+        kkt_pack_real(out, counts->values[i]);
+    }
+}
+
+bool kkt_wire_unpack_counts(kkt_unpacker *in, kkt_counts *counts, bool *replace) {
+    kkt_counts_set(counts, KKT_COUNT_FAILED, "%s", "");
+    counts->state = (kkt_count_state)unpack_within(in, KKT_COUNT_DONE, KKT_COUNT_UNAVAILABLE);
+    *replace = unpack_within(in, 0, 1) != 0;
+    counts->passes = (int)unpack_within(in, 0, INT32_MAX);
+    bool good = copy_string(in, counts->chip, sizeof counts->chip);
+    good = copy_string(in, counts->note, sizeof counts->note) && good;
+    for (int i = 0; i < KKT_COUNTER_COUNT; i++) {
+        double value = kkt_unpack_real(in);
+        counts->values[i] = isfinite(value) && value >= 0.0 ? value : KKT_UNKNOWN_REAL;
+    }
+    return good && kkt_unpack_done(in);
+}
+
 void kkt_wire_pack_info(kkt_packer *out, const kkt_backend_info *info) {
     kkt_pack_string(out, info->gpu);
     kkt_pack_string(out, info->driver);

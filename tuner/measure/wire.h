@@ -13,10 +13,12 @@ typedef enum kkt_wire_kind {
     KKT_WIRE_MEASURE,   /* parent: one request; answer READY once inputs are there, then RESULT */
     KKT_WIRE_RETIME,    /* parent: requests of one problem; READY, then a RESULT for each */
     KKT_WIRE_RUN,       /* parent: one request, then TENSORs; READY, RESULT, then TENSORs */
+    KKT_WIRE_COUNT,     /* parent, to the counting worker: one request; READY, then COUNTS */
     KKT_WIRE_TENSOR,
     KKT_WIRE_INFO,
     KKT_WIRE_READY,
     KKT_WIRE_RESULT,
+    KKT_WIRE_COUNTS,
     KKT_WIRE_ERROR /* status, native code and message: nothing more can run */
 } kkt_wire_kind;
 
@@ -42,6 +44,10 @@ kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
 void kkt_wire_pack_result(kkt_packer *out, const kkt_measure_result *result, bool replace);
 /* Fills a result that kkt_measure_result_init has prepared. False: not a valid result. */
 bool kkt_wire_unpack_result(kkt_unpacker *in, kkt_measure_result *result, bool *replace);
+
+void kkt_wire_pack_counts(kkt_packer *out, const kkt_counts *counts, bool replace);
+/* False: no valid counts. */
+bool kkt_wire_unpack_counts(kkt_unpacker *in, kkt_counts *counts, bool *replace);
 
 void kkt_wire_pack_info(kkt_packer *out, const kkt_backend_info *info);
 bool kkt_wire_unpack_info(kkt_unpacker *in, kkt_backend_info *info);
