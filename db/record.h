@@ -91,6 +91,10 @@ typedef struct kkt_run_record {
     const char *throttle;      /* reasons, comma-separated; "" for none */
     double hbm_bytes_counted;  /* from hardware counters */
     const char *counters_note; /* why there are none */
+    double energy_mj;          /* of one launch of the plan; above 0, else unknown */
+    int64_t outliers;          /* samples far from the median (tuner/measure/statistics.h) */
+    int64_t throttled;         /* samples kept although the GPU was slowed down */
+    const char *disturbed;     /* what else used the GPU, in words; NULL: nothing was noticed */
 } kkt_run_record;
 
 /* One hardware counter of a run. Names are the project's own (kkttune list counters). */

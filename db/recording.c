@@ -157,6 +157,10 @@ static kkt_run_record run_of(fields *f, fields *provenance) {
         .throttle = text_of(f, "throttle"),
         .hbm_bytes_counted = real_of(f, "hbm_bytes_counted"),
         .counters_note = text_of(f, "counters_note"),
+        .energy_mj = real_of(f, "energy_mj"),
+        .outliers = int_of(f, "outliers", SAMPLES_MAX),
+        .throttled = int_of(f, "throttled", SAMPLES_MAX),
+        .disturbed = text_of(f, "disturbed"),
     };
 }
 
@@ -251,6 +255,10 @@ static kkt_status read_row(reader *r, const kkt_json *line, kkt_error *err) {
     bad = bad ? bad : provenance.bad;
     if (!bad && (run.time_us < run.time_low_us || run.time_us > run.time_high_us))
         bad = "time_us";
+    if (!bad && run.energy_mj <= 0)
+        bad = "energy_mj";
+    if (!bad && (run.outliers > run.sample_count || run.throttled > run.sample_count))
+        bad = run.outliers > run.sample_count ? "outliers" : "throttled";
     if (!bad && !read_samples(r, kkt_json_get(run_fields.object, "samples_us"), &run))
         bad = "samples_us";
     if (!bad && !read_counters(r, run_fields.object))

@@ -149,6 +149,10 @@ static void add_run(kkt_text *out, const kkt_run_record *run, const kkt_counter_
     add_real(out, "hbm_bytes_counted", run->hbm_bytes_counted);
     add_known(out, "counters_note", run->counters_note);
     add_counters(out, counters);
+    add_real(out, "energy_mj", run->energy_mj);
+    add_int(out, "outliers", run->outliers);
+    add_int(out, "throttled", run->throttled);
+    add_known(out, "disturbed", run->disturbed);
     add_int(out, "sample_count", run->sample_count);
     if (samples_json)
         kkt_text_printf(out, ",\"samples_us\":%s", samples_json);

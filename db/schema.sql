@@ -103,7 +103,11 @@ CREATE TABLE runs (
     power_w           REAL,
     throttle          TEXT,
     hbm_bytes_counted REAL,
-    counters_note     TEXT
+    counters_note     TEXT,
+    energy_mj         REAL,    -- of one launch of the plan
+    outliers          INTEGER, -- samples far from the median
+    throttled         INTEGER, -- samples kept although the GPU was slowed down
+    disturbed         TEXT     -- what else used the GPU
 ) STRICT;
 CREATE INDEX runs_by_build ON runs (build_id);
 

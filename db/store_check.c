@@ -93,6 +93,9 @@ static const char *const semantic_checks[] = {
     "outcome(outcome)",
     "SELECT 'run ' || id || ' has a median outside its interval' FROM runs"
     " WHERE time_us < time_low_us OR time_us > time_high_us",
+    "SELECT 'run ' || id || ' has more outliers or throttled samples than samples' FROM runs"
+    " WHERE outliers > sample_count OR throttled > sample_count",
+    "SELECT 'run ' || id || ' has an energy that is not above 0' FROM runs WHERE energy_mj <= 0",
     "SELECT 'counter ' || name || ' of run ' || run_id || ' is no finite number' FROM counters"
     " WHERE abs(value) > 1.7976931348623157e308",
     "SELECT 'samples of run ' || s.run_id || ' are not ' || r.sample_count || ' numbers'"

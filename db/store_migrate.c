@@ -25,6 +25,11 @@ static const migration migrations[] = {
     {1, "CREATE TABLE counters (run_id INTEGER NOT NULL REFERENCES runs (id), name TEXT NOT NULL,"
         " value REAL NOT NULL, unit TEXT NOT NULL, chip TEXT NOT NULL, UNIQUE (run_id, name))"
         " STRICT;"},
+    /* Version 2 knew no energy, and neither outliers nor what disturbed a timing. */
+    {2, "ALTER TABLE runs ADD COLUMN energy_mj REAL;"
+        "ALTER TABLE runs ADD COLUMN outliers INTEGER;"
+        "ALTER TABLE runs ADD COLUMN throttled INTEGER;"
+        "ALTER TABLE runs ADD COLUMN disturbed TEXT;"},
 };
 
 static kkt_status upgrade(kkt_db *db, int64_t version, kkt_error *err) {

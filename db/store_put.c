@@ -273,7 +273,7 @@ static kkt_status insert_run(kkt_db *db, int64_t build_id, const kkt_run_record 
     kkt_status status = kkt_db_cached(
         db,
         "INSERT INTO runs VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,"
-        "?17,?18,?19,?20,?21,?22,?23,?24)",
+        "?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28)",
         &s, err);
     if (status != KKT_OK)
         return status;
@@ -301,6 +301,10 @@ static kkt_status insert_run(kkt_db *db, int64_t build_id, const kkt_run_record 
     kkt_bind_text(s, 22, record->throttle);
     kkt_bind_real(s, 23, record->hbm_bytes_counted);
     kkt_bind_text(s, 24, record->counters_note);
+    kkt_bind_real(s, 25, record->energy_mj > 0 ? record->energy_mj : KKT_UNKNOWN_REAL);
+    kkt_bind_int(s, 26, record->outliers);
+    kkt_bind_int(s, 27, record->throttled);
+    kkt_bind_text(s, 28, record->disturbed);
     return kkt_db_step_done(db, s, err);
 }
 

@@ -8,7 +8,7 @@
 #include "db/store.h"
 
 #define KKT_DB_APPLICATION_ID 0x6b6b7474 /* "kktt" */
-#define KKT_DB_SCHEMA_VERSION 2
+#define KKT_DB_SCHEMA_VERSION 3
 #define KKT_DB_BUSY_MS 30000
 #define KKT_DB_CACHED 40 /* distinct statements kept prepared */
 
@@ -93,8 +93,8 @@ double kkt_column_real(sqlite3_stmt *statement, int column);
     "r.provenance, r.outcome, r.reason, r.gpu, r.driver, r.date, r.policy, r.tool_version, "       \
     "r.time_us, r.time_low_us, r.time_high_us, r.sample_count, r.rel_fro, r.max_abs, r.growth, "   \
     "r.tolerance, r.sm_clock_mhz, r.memory_clock_mhz, r.temperature_c, r.power_w, r.throttle, "    \
-    "r.hbm_bytes_counted, r.counters_note"
-#define KKT_RUN_COUNT 23
+    "r.hbm_bytes_counted, r.counters_note, r.energy_mj, r.outliers, r.throttled, r.disturbed"
+#define KKT_RUN_COUNT 27
 void kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out);
 void kkt_read_prediction(sqlite3_stmt *statement, int at, kkt_prediction_record *out);
 bool kkt_read_build(sqlite3_stmt *statement, int at, kkt_build_record *out);

@@ -134,6 +134,10 @@ bool kkt_read_run(sqlite3_stmt *statement, int at, kkt_run_record *out) {
         .throttle = kkt_column_text(statement, at + 20),
         .hbm_bytes_counted = kkt_column_real(statement, at + 21),
         .counters_note = kkt_column_text(statement, at + 22),
+        .energy_mj = kkt_column_real(statement, at + 23),
+        .outliers = kkt_column_int(statement, at + 24),
+        .throttled = kkt_column_int(statement, at + 25),
+        .disturbed = kkt_column_text(statement, at + 26),
     };
     return kkt_provenance_parse(kkt_column_text(statement, at), &out->provenance) &&
            kkt_outcome_parse(kkt_column_text(statement, at + 1), &out->outcome);

@@ -40,7 +40,10 @@ SELECT p.kernel AS kernel,
             WHEN b.id IS NOT NULL THEN 'compiled'
             ELSE 'predicted'
        END AS provenance,
-       b.stale_reason AS stale_reason
+       b.stale_reason AS stale_reason,
+       r.energy_mj AS energy_mj,
+       r.rel_fro AS rel_fro,
+       r.disturbed AS disturbed
   FROM candidates c
   JOIN best_runs f ON f.candidate_id = c.id
   JOIN problems p ON p.id = c.problem_id

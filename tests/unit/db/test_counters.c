@@ -210,7 +210,14 @@ static void test_schema_without_counters(void **state) {
     const fixture *f = *state;
     kkt_error error;
     kkt_db *db = counted(f->path);
-    assert_ok(kkt_db_exec(db, "DROP TABLE counters; PRAGMA user_version=1", &error));
+    assert_ok(kkt_db_exec(db,
+                          "DROP VIEW results; DROP VIEW best_runs; DROP TABLE counters;"
+                          "ALTER TABLE runs DROP COLUMN energy_mj;"
+                          "ALTER TABLE runs DROP COLUMN outliers;"
+                          "ALTER TABLE runs DROP COLUMN throttled;"
+                          "ALTER TABLE runs DROP COLUMN disturbed;"
+                          "PRAGMA user_version=1",
+                          &error));
     kkt_db_close(db);
     db = open_at(f->path, KKT_DB_READ); /* migrated in memory */
     assert_int_equal(look_at(db).counters, 0);

@@ -309,7 +309,7 @@ static void test_view(void **state) {
     sqlite3_finalize(s);
     assert_ok(kkt_db_prepare(db, "SELECT count(*) FROM pragma_table_info('results')", &s, &error));
     assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(s, 0), 22);
+    assert_int_equal(sqlite3_column_int(s, 0), 25);
     sqlite3_finalize(s);
     kkt_db_close(db);
 }
