@@ -174,10 +174,12 @@ static bool copy_string(kkt_unpacker *in, char *out, size_t size) {
     return !in->failed && strlen(text) < size;
 }
 
-/* Times that can be times: what a worker beside a broken kernel says is not trusted. */
+/* Times that can be times: what a worker beside a broken kernel says is not trusted. A candidate
+ * that was run once, on the caller's data, has none. */
 static bool times_sound(const kkt_run_record *run, const float *samples, size_t count) {
     bool timed = run->outcome == KKT_OUTCOME_OK || run->outcome == KKT_OUTCOME_NOISY;
-    if (timed && !(isfinite(run->time_us) && run->time_us > 0.0)) {
+    bool untimed = count == 0 && isnan(run->time_us);
+    if (timed && !untimed && !(isfinite(run->time_us) && run->time_us > 0.0)) {
         return false;
     }
     if (run->time_us < run->time_low_us || run->time_us > run->time_high_us) {
