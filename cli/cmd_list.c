@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/list_counters.h"
 #include "kernels/kernel.h"
 #include "model/arch.h"
 #include "model/style.h"
@@ -106,13 +107,20 @@ static bool list_reports(size_t index, item *out, kkt_text *note) {
 
 typedef struct topic {
     const char *name;
-    lister list;
+    lister list; /* NULL: what follows tells more than a name and a summary */
+    void (*add_json)(kkt_json *root);
+    void (*print)(void);
 } topic;
 
 static const topic TOPICS[] = {
-    {"archs", list_archs},     {"devices", list_devices},       {"kernels", list_kernels},
-    {"styles", list_styles},   {"strategies", list_strategies}, {"backends", list_backends},
-    {"reports", list_reports},
+    {.name = "archs", .list = list_archs},
+    {.name = "devices", .list = list_devices},
+    {.name = "kernels", .list = list_kernels},
+    {.name = "styles", .list = list_styles},
+    {.name = "strategies", .list = list_strategies},
+    {.name = "backends", .list = list_backends},
+    {.name = "reports", .list = list_reports},
+    {.name = "counters", .add_json = kkt_list_counters_json, .print = kkt_list_counters_print},
 };
 #define TOPIC_COUNT (sizeof TOPICS / sizeof TOPICS[0])
 
@@ -141,6 +149,10 @@ static kkt_status choose(const char *text, bool chosen[TOPIC_COUNT], kkt_error *
 }
 
 static void add_json(const topic *of, kkt_json *root) {
+    if (of->add_json) {
+        of->add_json(root);
+        return;
+    }
     kkt_json *array = kkt_json_add_array(root, of->name);
     kkt_text note = {0};
     item each;
@@ -153,6 +165,10 @@ static void add_json(const topic *of, kkt_json *root) {
 }
 
 static void print_topic(const topic *of) {
+    if (of->print) {
+        of->print();
+        return;
+    }
     printf("%s:\n", of->name);
     kkt_text note = {0};
     item each;
@@ -190,7 +206,8 @@ static const kkt_option OPTIONS[] = {KKT_OPTION_JSON};
 const kkt_command kkt_cmd_list = {
     .name = "list",
     .operands = "[WHAT,...]",
-    .summary = "what there is: archs, devices, kernels, styles, strategies, backends, reports",
+    .summary = "what there is: archs, devices, kernels, styles, strategies, backends, reports, "
+               "counters",
     .details = "WHAT is one of these words, or several with commas; all where it is left out.",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
