@@ -21,6 +21,7 @@ typedef struct batch {
 typedef struct record {
     trial slot; /* its cubin kept for re-timing */
     double time_us;
+    bool finalist;
 } record;
 
 typedef struct history {
@@ -121,6 +122,7 @@ static kkt_status remember(history *all, trial *slot, double time_us, kkt_error 
         all->capacity = capacity;
     }
     all->rows[all->count].slot = *slot;
+    all->rows[all->count].finalist = false;
     all->rows[all->count++].time_us = time_us;
     memset(&slot->build, 0, sizeof slot->build);
     return KKT_OK;
@@ -263,15 +265,13 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
         for (size_t j = i; j < count; j++) {
             if (sorted[j] && chunk_of(&sorted[j]->slot) == chunk) {
                 if (chosen < FINALISTS) {
+                    sorted[j]->finalist = true;
                     best[chosen++] = sorted[j];
                 }
                 sorted[j] = NULL;
             }
         }
         kkt_status status = s->backend_type->retime ? retime(s, best, chosen, err) : KKT_OK;
-        for (size_t j = 0; j < chosen && status == KKT_OK; j++) {
-            status = session_count(s, &best[j]->slot, err);
-        }
         if (status != KKT_OK) {
             return status;
         }
@@ -279,10 +279,14 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
     return KKT_OK;
 }
 
-static kkt_status count_all(session *s, const history *all, kkt_error *err) {
+/* Once nothing more of the task is timed: the counting worker ends before the next timing. */
+static kkt_status count_chosen(session *s, const history *all, kkt_error *err) {
     kkt_status status = KKT_OK;
-    for (size_t i = 0; i < all->count && status == KKT_OK && session_time_left(s); i++) {
-        status = session_count(s, &all->rows[i].slot, err);
+    for (size_t i = 0; i < all->count && status == KKT_OK; i++) {
+        bool all_of_them = s->options->counters == KKT_COUNTERS_ALL && session_time_left(s);
+        if (all->rows[i].finalist || all_of_them) {
+            status = session_count(s, &all->rows[i].slot, err);
+        }
     }
     return status;
 }
@@ -317,8 +321,8 @@ kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *
     if (status == KKT_OK && !session_interrupted()) {
         status = retime_finalists(s, &all, err);
     }
-    if (status == KKT_OK && s->options->counters == KKT_COUNTERS_ALL) {
-        status = count_all(s, &all, err);
+    if (status == KKT_OK) {
+        status = count_chosen(s, &all, err);
     }
     free_batch(now);
     free_batch(ahead);
