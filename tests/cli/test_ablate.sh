@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# ablate on the fake backend: JSON, the page, repetition, resuming, replay, refusals.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export XDG_CACHE_HOME=$work/cache
+
+ask=(ablate kkt_solve --arch sm90 --backend fake:seed=3 --db a.db --problem tokens=8192)
+expect 0 "${ask[@]}" --chunk 32,64 --out page.md --json
+cp "$work/.out" first.json
+json 'd["schema"] == "kkttune.ablate/1" and d["kernel"] == "kkt_solve" and d["arch"] == "sm90"'
+json '[a["chunk"] for a in d["ablations"]] == [32, 64]'
+json 'all(a["tier"] == "measured" and a["base"]["outcome"] == "ok" for a in d["ablations"])'
+# Each parameter but the chunk is moved; what can be had is timed, the rest says why not.
+json 'all({m["parameter"] for m in a["moves"]} == {"inverse", "base", "couple", "threads",
+      "heads_per_block", "kload", "block_pad", "row_stride", "transpose", "negate_early",
+      "assemble_fused"} for a in d["ablations"])'
+json 'all(m["to"]["figures"]["timed"]["time"]["value"] > 0 if m["effect"] != "rejected"
+      else m["reason"] for a in d["ablations"] for m in a["moves"])'
+json 'all(m["to"]["figures"]["counted"]["wavefronts"]["value"] > 0
+      for a in d["ablations"] for m in a["moves"] if m["effect"] != "rejected")'
+json '{c["name"] for c in d["claims"]} >= {"recursive_beats_row", "block_pad_modelled",
+      "transpose_with_padding", "negate_early", "assemble_fused", "heads_share"}'
+json 'all(c["verdict"] in ("confirmed", "refuted", "conditional", "within_noise", "undecided")
+      and c["comparisons"] for c in d["claims"])'
+# A verdict of time follows from the two intervals.
+json 'all(k["verdict"] == ("confirmed" if k["to"]["figures"]["timed"]["time"]["high"]
+                                        < k["from"]["figures"]["timed"]["time"]["low"] else
+                           "refuted" if k["to"]["figures"]["timed"]["time"]["low"]
+                                      > k["from"]["figures"]["timed"]["time"]["high"] else
+                           "within_noise")
+      for c in d["claims"] if c["figure"] == "time" for k in c["comparisons"]
+      if k["expected"] == "lower" and k["verdict"] != "undecided")'
+has "$(<page.md)" "Written by: kkttune ablate kkt\\_solve"
+[[ $(<page.md) != *"$work"* && $(<page.md) != *a.db* ]] || die "the page names a place"
+
+# Again: the same page, nothing measured twice.
+runs() {
+    python3 -c 'import sqlite3; print(sqlite3.connect("a.db").execute(
+        "select count(*) from runs").fetchone()[0])'
+}
+before=$(runs)
+expect 0 "${ask[@]}" --chunk 32,64 --out again.md
+has "$out" "block_pad_conflicts"
+has "$out" "again.md"
+[ "$(runs)" -eq "$before" ] || die "measured again: $before runs, then $(runs)"
+cmp page.md again.md || die "the same database gave another page"
+
+# Killed in the middle and started again, it ends like one that ran through.
+expect 0 "${ask[@]}" --chunk 64 --out whole.md
+for delay in 0.02 0.06; do
+    timeout -s KILL "$delay" "$kkttune" "${ask[@]/a.db/b.db}" --chunk 64 >/dev/null 2>&1 &
+    wait $! 2>/dev/null
+done
+expect 0 "${ask[@]/a.db/b.db}" --chunk 64 --out resumed.md
+cmp whole.md resumed.md || die "the resumed page differs"
+
+# A base of one's own; failures are rows.
+expect 0 ablate kkt_solve --arch sm90 --backend fake:seed=3,fault=wrong --db c.db \
+    --problem tokens=8192 --config chunk=64,threads=256 --json
+json '[(a["chunk"], a["base_from"]) for a in d["ablations"]] == [(64, "given")]'
+json '"threads=256" in d["ablations"][0]["base"]["config"]'
+json '"wrong_result" in {p["outcome"] for a in d["ablations"]
+      for p in [a["base"]] + [m["to"] for m in a["moves"]]} | {k["to"]["outcome"]
+      for c in d["claims"] for k in c["comparisons"]}'
+
+# Without a GPU what was measured elsewhere is not at hand: predictions, which decide nothing.
+expect 0 ablate kkt_solve --arch sm120 --backend replay --db d.db \
+    --chunk 16 --json
+json 'd["ablations"][0]["tier"] in ("predicted", "compiled")'
+json 'all(m["effect"] == "rejected" or (d["ablations"][0]["tier"] == "compiled")
+      == ("registers" in m["to"]["figures"]["compiled"]) for m in d["ablations"][0]["moves"])'
+json '{c["verdict"] for c in d["claims"] if c["figure"] == "time"} == {"undecided"}'
+
+refuses 2 "unknown kernel 'nonsense'" ablate nonsense --arch sm90
+refuses 2 "--chunk 48: there are 16, 32, 64, 128" ablate kkt_solve --arch sm90 --chunk 48
+expect 2 ablate kkt_solve --arch sm90 --backend fake --db e.db --config heads_per_block=3
+has "$err" "heads_per_block 3"
+expect 2 ablate gdn_fwd --arch sm90 --backend fake --db e.db
+has "$err" "no device code"
+refuses 2 "names no file" ablate kkt_solve --arch sm90 --out docs/
+refuses 3 "/proc" ablate kkt_solve --arch sm90 --backend fake --db e.db --out /proc/no/page.md
