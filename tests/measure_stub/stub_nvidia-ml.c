@@ -1,7 +1,9 @@
 /* An NVML that reports one steady GPU. KKT_STUB_THROTTLED=N: the first N looks at the clocks see a
- * power cap. KKT_STUB_PROCESSES=N: so many processes have the device open. */
+ * power cap. KKT_STUB_PROCESSES=N: so many other processes have the device open. The energy counter
+ * runs at KKT_STUB_WATTS and moves on every 25 ms; without that there is none. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
@@ -12,6 +14,13 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
 int nvmlSystemGetDriverVersion(char *version, unsigned size);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, void *infos);
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules);
+
+typedef struct process_info {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+} process_info;
 
 static int device_object;
 
@@ -59,7 +68,29 @@ int nvmlSystemGetDriverVersion(char *version, unsigned size) {
     return 0;
 }
 
+/* Numbers that no process has here, as a container sees those of its host. */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, void *infos) {
-    *count = (unsigned)number_from("KKT_STUB_PROCESSES");
-    return device == &device_object && infos == NULL ? 7 : 2;
+    unsigned number = (unsigned)number_from("KKT_STUB_PROCESSES");
+    process_info *rows = infos;
+    unsigned room = *count;
+    *count = number;
+    if (device != &device_object) {
+        return 2;
+    }
+    if (room < number) {
+        return 7;
+    }
+    for (unsigned i = 0; i < number; i++) {
+        rows[i] = (process_info){.pid = 4000000000U + i};
+    }
+    return 0;
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules) {
+    struct timespec now;
+    long long watts = number_from("KKT_STUB_WATTS");
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long long steps = ((long long)now.tv_sec * 1000 + now.tv_nsec / 1000000) / 25;
+    *millijoules = (unsigned long long)(steps * 25 * watts); /* W x ms */
+    return device == &device_object && watts > 0 ? 0 : 3;
 }

@@ -190,6 +190,25 @@ static void throttled_samples_are_repeated(void **state) {
     measure(backend, "good", &r);
     assert_int_equal(r.run.outcome, KKT_OUTCOME_OK);
     assert_string_equal(r.run.throttle, "sw_power_cap"); /* it never ends: kept, and said */
+    assert_int_equal(r.run.throttled, r.run.sample_count);
+    kkt_measure_result_free(&r);
+    kkt_backend_cuda.close(backend);
+}
+
+static void a_crowded_gpu_is_noted(void **state) {
+    (void)state;
+    setenv("KKT_STUB_PROCESSES", "1", 1);
+    kkt_backend *backend = open_cuda();
+    unsetenv("KKT_STUB_PROCESSES");
+    kkt_measure_result r;
+    measure(backend, "good", &r);
+    assert_int_equal(r.run.outcome, KKT_OUTCOME_OK);
+    assert_string_equal(r.run.disturbed, "1 other process uses the GPU");
+    kkt_measure_result_free(&r);
+    kkt_backend_cuda.close(backend);
+    backend = open_cuda();
+    measure(backend, "good", &r);
+    assert_null(r.run.disturbed);
     kkt_measure_result_free(&r);
     kkt_backend_cuda.close(backend);
 }
@@ -285,6 +304,26 @@ static void finalists_are_timed_in_turn(void **state) {
         }
         kkt_measure_result_free(&r[i]);
     }
+}
+
+/* 500 W for about 10 us. */
+static void finalists_have_an_energy(void **state) {
+    static const char *const words[] = {"good", "wronglarge"};
+    (void)state;
+    kkt_measure_result r[2];
+    setenv("KKT_STUB_WATTS", "500", 1);
+    retime(words, 2, r);
+    unsetenv("KKT_STUB_WATTS");
+    assert_int_equal(r[0].run.outcome, KKT_OUTCOME_OK);
+    assert_true(fabs(r[0].run.energy_mj - 5.0) < 0.5);
+    assert_true(isnan(r[1].run.energy_mj));
+    for (size_t i = 0; i < 2; i++) {
+        kkt_measure_result_free(&r[i]);
+    }
+    retime(words, 1, r); /* a device without the counter */
+    assert_int_equal(r[0].run.outcome, KKT_OUTCOME_OK);
+    assert_true(isnan(r[0].run.energy_mj));
+    kkt_measure_result_free(&r[0]);
 }
 
 static void one_bad_finalist_spoils_no_other(void **state) {
@@ -418,9 +457,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(each_misbehaviour_has_its_outcome),
         cmocka_unit_test(too_much_shared_memory_fails_at_launch),
         cmocka_unit_test(throttled_samples_are_repeated),
+        cmocka_unit_test(a_crowded_gpu_is_noted),
         cmocka_unit_test(a_lost_gpu_ends_the_run),
         cmocka_unit_test(the_second_gpu_can_be_chosen),
         cmocka_unit_test(finalists_are_timed_in_turn),
+        cmocka_unit_test(finalists_have_an_energy),
         cmocka_unit_test(one_bad_finalist_spoils_no_other),
         cmocka_unit_test(the_callers_data_come_back),
         cmocka_unit_test(hostile_messages_are_refused),

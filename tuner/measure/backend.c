@@ -14,6 +14,8 @@ static const kkt_backend_type *const BACKENDS[] = {
 
 /* A median whose interval is wider than this many times the share asked for ranks nothing. */
 #define NOISY_SHARES 5.0
+/* A timing of which more samples than this share are outliers was disturbed by something. */
+#define OUTLIERS_SHARE 0.1
 /* Events resolve about half a microsecond: an interval of two such steps is as good as it gets. */
 #define EVENT_STEPS_US 1.0
 
@@ -47,6 +49,8 @@ void kkt_measure_result_init(kkt_measure_result *result, const kkt_policy *polic
     run->rel_fro = run->max_abs = run->growth = run->tolerance = KKT_UNKNOWN_REAL;
     run->sm_clock_mhz = run->memory_clock_mhz = KKT_UNKNOWN_REAL;
     run->temperature_c = run->power_w = run->hbm_bytes_counted = KKT_UNKNOWN_REAL;
+    run->energy_mj = KKT_UNKNOWN_REAL;
+    run->outliers = run->throttled = KKT_UNKNOWN_INT;
     kkt_text text = {0};
     kkt_policy_format(policy, &text);
     snprintf(result->policy, sizeof result->policy, "%s", kkt_text_get(&text));
@@ -60,6 +64,7 @@ void kkt_measure_result_bind(kkt_measure_result *result) {
     run->date = result->date;
     run->policy = result->policy;
     run->throttle = result->throttle;
+    run->disturbed = result->disturbed[0] != '\0' ? result->disturbed : NULL;
     run->samples_us = result->samples;
 }
 
@@ -105,8 +110,18 @@ void kkt_measure_result_times(kkt_measure_result *result, const kkt_policy *poli
     run->time_us = median.median;
     run->time_low_us = median.low;
     run->time_high_us = median.high;
+    run->outliers = (int64_t)kkt_outliers_of(result->samples, (size_t)run->sample_count);
+    if (result->disturbed[0] == '\0' &&
+        (double)run->outliers > OUTLIERS_SHARE * (double)run->sample_count) {
+        snprintf(result->disturbed, sizeof result->disturbed,
+                 "%lld of %lld samples are far from the median", (long long)run->outliers,
+                 (long long)run->sample_count);
+    }
     double width = median.high - median.low;
     if (width > NOISY_SHARES * policy->interval_share * median.median && width > EVENT_STEPS_US) {
+        if (result->disturbed[0] == '\0') {
+            snprintf(result->disturbed, sizeof result->disturbed, "the samples spread widely");
+        }
         kkt_measure_result_set(result, KKT_OUTCOME_NOISY,
                                "the median %.4g us is known to within %.2g us after %lld samples; "
                                "is something else using the GPU?",

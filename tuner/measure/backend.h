@@ -26,6 +26,8 @@ typedef struct kkt_policy {
     int64_t flush_bytes;      /* read before each timed launch; 512 MiB */
     uint64_t seed;            /* of inputs */
     int large_parts;          /* parts of the full problem checked against the reference */
+    double energy_seconds;    /* of launches back to back whose energy is read; 0: no energy */
+    bool energy_each;         /* for every candidate, not for the finalists alone */
 } kkt_policy;
 void kkt_policy_defaults(kkt_policy *out);
 void kkt_policy_format(const kkt_policy *policy, kkt_text *out);
@@ -64,7 +66,7 @@ typedef struct kkt_measure_request {
 typedef struct kkt_measure_result {
     kkt_run_record run; /* strings point into `strings` */
     float *samples;
-    char reason[320], throttle[96], date[32], policy[256];
+    char reason[320], throttle[96], date[32], policy[256], disturbed[160];
 } kkt_measure_result;
 void kkt_measure_result_free(kkt_measure_result *result);
 

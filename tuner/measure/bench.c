@@ -128,6 +128,9 @@ static kkt_status measure(kkt_bench *bench, const kkt_measure_request *request,
         while (!timed.done) {
             kkt_timed_sample(bench, &timed);
         }
+        if (request->policy->energy_each) {
+            kkt_timed_energy(bench, &timed);
+        }
     }
     kkt_timed_close(bench, &timed);
     return KKT_OK;
@@ -258,6 +261,7 @@ kkt_status kkt_bench_retime(kkt_bench *bench, const kkt_measure_request *request
         if (bench->replace || status != KKT_OK) {
             forget_unfinished(&results[i]);
         } else if (entries[i].timed.result != NULL) {
+            kkt_timed_energy(bench, &entries[i].timed);
             kkt_timed_close(bench, &entries[i].timed);
         }
         if (!bench->replace && !bench->lost) {

@@ -85,6 +85,7 @@ typedef struct kkt_timed {
     size_t launches;             /* so far, for taking the sets in turn */
     int dropped;                 /* batches thrown away because the GPU was slowed down */
     unsigned long long throttle; /* reasons seen while kept samples were taken */
+    int64_t throttled;           /* samples kept although there were such reasons */
     bool done;
 } kkt_timed;
 
@@ -94,6 +95,9 @@ bool kkt_timed_open(kkt_bench *bench, const kkt_program *program,
                     kkt_measure_result *result, kkt_timed *out);
 /* One batch of samples; sets `done` when the interval is narrow enough or the budget is spent. */
 void kkt_timed_sample(kkt_bench *bench, kkt_timed *timed);
+/* Energy of one launch, after the sampling (energy.c): launches back to back for the policy's
+ * energy_seconds. The result keeps no energy where the device does not count it. */
+void kkt_timed_energy(kkt_bench *bench, kkt_timed *timed);
 /* Median, interval and the GPU's state into the result; frees the graphs. */
 void kkt_timed_close(kkt_bench *bench, kkt_timed *timed);
 

@@ -13,6 +13,8 @@
 #include "tuner/measure/fake_count.h"
 
 #define BIAS 0.15        /* the model is off by at most this share */
+#define IDLE_W 250.0     /* power while a candidate runs: from here ... */
+#define BUSY_W 400.0     /* ... to so much more */
 #define NOISE 0.01       /* a sample is above the candidate's time by at most this share */
 #define HIT_ONE_IN 10    /* candidates that a fault hits */
 #define FAULTS_MAX 16    /* kinds that can be listed in one run */
@@ -43,6 +45,7 @@ struct kkt_backend {
     uint64_t seed;
     const kkt_fake_trouble *trouble; /* with counters; NULL: counting works */
     unsigned sleep_us; /* what a candidate takes at least: for tests that interrupt a run */
+    bool crowded;      /* times are marked as disturbed by another process */
     int tell;          /* a descriptor that gets 'm' for each measurement, 'r' for each of
                           finalists; 0: none */
     size_t fault_count;
@@ -162,12 +165,22 @@ static kkt_status parse_option(kkt_backend *backend, char *piece, bool *seeded, 
         backend->tell = (int)tell;
         return KKT_OK;
     }
+    if (strcmp(piece, "crowd") == 0) {
+        int64_t crowd = 0;
+        if (!kkt_parse_i64(value, 0, 1, &crowd)) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "fake backend crowd '%s' is neither 0 nor 1",
+                            value);
+        }
+        backend->crowded = crowd != 0;
+        return KKT_OK;
+    }
     if (strcmp(piece, "counters") == 0) {
         return kkt_fake_trouble_parse(value, &backend->trouble, err);
     }
-    return kkt_fail(
-        err, KKT_ERR_INPUT, 0,
-        "unknown fake backend option '%s'; known: seed, fault, sleep_us, tell, counters", piece);
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "unknown fake backend option '%s'; known: seed, fault, sleep_us, crowd, tell, "
+                    "counters",
+                    piece);
 }
 
 static kkt_status parse_options(kkt_backend *backend, const char *text, kkt_error *err) {
@@ -252,7 +265,7 @@ static void fake_error_figures(const kkt_measure_request *request, uint64_t hash
     run->rel_fro = share * run->tolerance;
 }
 
-static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *request,
+static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *request, bool energy,
                           kkt_measure_result *out, kkt_error *err) {
     const kkt_policy *policy = request->policy;
     kkt_measure_result_init(out, policy);
@@ -288,7 +301,15 @@ static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *reque
         out->samples[count++] = (float)(base * (1.0 + noise));
     } while (count < most && !kkt_policy_satisfied(policy, out->samples, count));
     out->run.sample_count = (int64_t)count;
+    out->run.throttled = 0;
+    if (backend->crowded) {
+        snprintf(out->disturbed, sizeof out->disturbed, "1 other process uses the GPU (made up)");
+    }
     kkt_measure_result_times(out, policy);
+    if (policy->energy_seconds > 0.0 && (energy || policy->energy_each)) {
+        double watts = IDLE_W + BUSY_W * unit(mix(hash ^ UINT64_C(0xe7e)));
+        out->run.energy_mj = out->run.time_us * watts * 1e-3;
+    }
     return KKT_OK;
 }
 
@@ -301,7 +322,7 @@ static void tell(const kkt_backend *backend, char kind) {
 
 static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *request,
                                kkt_measure_result *out, kkt_error *err) {
-    kkt_status status = make_up(backend, request, out, err);
+    kkt_status status = make_up(backend, request, false, out, err);
     tell(backend, 'm');
     return status;
 }
@@ -309,7 +330,7 @@ static kkt_status fake_measure(kkt_backend *backend, const kkt_measure_request *
 static kkt_status fake_retime(kkt_backend *backend, const kkt_measure_request *requests,
                               size_t count, kkt_measure_result *out, kkt_error *err) {
     for (size_t i = 0; i < count; i++) {
-        kkt_status status = make_up(backend, &requests[i], &out[i], err);
+        kkt_status status = make_up(backend, &requests[i], true, &out[i], err);
         tell(backend, 'r');
         if (status != KKT_OK) {
             for (size_t j = 0; j < i; j++) {

@@ -31,7 +31,8 @@ static void describe(kkt_gpu *gpu, int index) {
                  version % 1000 / 10);
     }
     /* This process has no context yet, so every process that NVML lists is another's. */
-    int others = kkt_nvml_processes(gpu->nvml);
+    int others = kkt_nvml_others(gpu->nvml);
+    gpu->others = others;
     if (others > 0) {
         snprintf(info->note, sizeof info->note,
                  "%d other process%s use%s GPU %d: times may be disturbed", others,
@@ -89,6 +90,7 @@ kkt_status kkt_gpu_start(kkt_gpu *gpu, const void *helpers, kkt_error *err) {
         result = driver->module_function(&gpu->scan, gpu->helpers, "kkt_scan");
     }
     if (result == CUDA_SUCCESS) {
+        gpu->blind = kkt_nvml_others(gpu->nvml) > gpu->others;
         return KKT_OK;
     }
     char text[256];
@@ -96,6 +98,12 @@ kkt_status kkt_gpu_start(kkt_gpu *gpu, const void *helpers, kkt_error *err) {
     return kkt_fail(err, KKT_ERR_ENVIRONMENT, (int)result,
                     "cannot %s on GPU %d (%s); check with nvidia-smi that it is free", what,
                     gpu->info.index, text);
+}
+
+/* Where this process counts as another, those that come later cannot be told from what the tuner
+ * itself starts. */
+int kkt_gpu_others(const kkt_gpu *gpu) {
+    return gpu->blind ? gpu->others : kkt_nvml_others(gpu->nvml);
 }
 
 void kkt_gpu_close(kkt_gpu *gpu) {

@@ -22,6 +22,8 @@ typedef struct kkt_slab {
 typedef struct kkt_gpu {
     kkt_driver driver;
     kkt_nvml *nvml; /* NULL: unknown */
+    int others;     /* processes that used the GPU before this one did; -1: unknown */
+    bool blind;     /* NVML's process numbers are not this container's */
     kkt_backend_info info;
     CUdevice device;
     CUcontext context; /* NULL until kkt_gpu_start */
@@ -42,6 +44,9 @@ kkt_status kkt_gpu_open(kkt_gpu *gpu, int index, kkt_error *err);
 /* Makes the context and loads the helper kernels. KKT_ERR_ENVIRONMENT where that fails. */
 kkt_status kkt_gpu_start(kkt_gpu *gpu, const void *helpers, kkt_error *err);
 void kkt_gpu_close(kkt_gpu *gpu);
+
+/* Other processes that use the GPU now; -1: unknown. */
+int kkt_gpu_others(const kkt_gpu *gpu);
 
 /* Makes room for `bytes` and empties the slab; its old content is gone. */
 CUresult kkt_slab_reserve(kkt_gpu *gpu, kkt_slab *slab, size_t bytes);

@@ -1,10 +1,12 @@
 #include "tuner/measure/nvml.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Constants and prototypes of NVML's stable interface (NVML API reference, release 13). */
 enum {
@@ -14,6 +16,7 @@ enum {
     NVML_CLOCK_MEMORY = 2,
     NVML_TEMPERATURE_GPU = 0
 };
+enum { PROCESSES_MOST = 64 };
 
 typedef void *nvml_device;
 
@@ -29,23 +32,33 @@ struct kkt_nvml {
     int (*throttle)(nvml_device device, unsigned long long *reasons);
     int (*driver)(char *version, unsigned size);
     int (*processes)(nvml_device device, unsigned *count, void *infos);
+    int (*energy)(nvml_device device, unsigned long long *millijoules); /* NULL: none */
 };
 
 typedef struct symbol {
     const char *name;
     size_t offset;
+    bool optional;
 } symbol;
 
+/* nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
+typedef struct process_info {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+} process_info;
+
 static const symbol SYMBOLS[] = {
-    {"nvmlInit_v2", offsetof(struct kkt_nvml, init)},
-    {"nvmlShutdown", offsetof(struct kkt_nvml, shutdown)},
-    {"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct kkt_nvml, by_pci)},
-    {"nvmlDeviceGetClockInfo", offsetof(struct kkt_nvml, clock)},
-    {"nvmlDeviceGetTemperature", offsetof(struct kkt_nvml, temperature)},
-    {"nvmlDeviceGetPowerUsage", offsetof(struct kkt_nvml, power)},
-    {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct kkt_nvml, throttle)},
-    {"nvmlSystemGetDriverVersion", offsetof(struct kkt_nvml, driver)},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct kkt_nvml, processes)},
+    {"nvmlInit_v2", offsetof(struct kkt_nvml, init), false},
+    {"nvmlShutdown", offsetof(struct kkt_nvml, shutdown), false},
+    {"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct kkt_nvml, by_pci), false},
+    {"nvmlDeviceGetClockInfo", offsetof(struct kkt_nvml, clock), false},
+    {"nvmlDeviceGetTemperature", offsetof(struct kkt_nvml, temperature), false},
+    {"nvmlDeviceGetPowerUsage", offsetof(struct kkt_nvml, power), false},
+    {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct kkt_nvml, throttle), false},
+    {"nvmlSystemGetDriverVersion", offsetof(struct kkt_nvml, driver), false},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct kkt_nvml, processes), false},
+    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct kkt_nvml, energy), true},
 };
 
 typedef struct throttle_reason {
@@ -64,7 +77,7 @@ static bool load(kkt_nvml *nvml) {
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; nvml->library != NULL && i < sizeof SYMBOLS / sizeof SYMBOLS[0]; i++) {
         void *found = dlsym(nvml->library, SYMBOLS[i].name);
-        if (found == NULL) {
+        if (found == NULL && !SYMBOLS[i].optional) {
             return false;
         }
         memcpy((char *)nvml + SYMBOLS[i].offset, &found, sizeof found);
@@ -129,13 +142,61 @@ bool kkt_nvml_driver(const kkt_nvml *nvml, char *out, size_t size) {
     return nvml != NULL && nvml->driver(out, (unsigned)size) == NVML_OK;
 }
 
-int kkt_nvml_processes(const kkt_nvml *nvml) {
-    unsigned count = 0;
+/* The parent of a process, from the fourth field of /proc/PID/stat; its name, in brackets, may hold
+ * anything. -1: there is no such process here. */
+static int parent_of(unsigned pid) {
+    char path[48];
+    char text[512];
+    int parent = -1;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return -1;
+    }
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    const char *after = strrchr(text, ')');
+    if (after == NULL || strlen(after) < 4) {
+        return -1;
+    }
+    char *end = NULL;
+    long value = strtol(after + 3, &end, 10); /* ") S 123 ..." */
+    if (end != after + 3 && value > 0 && value <= INT_MAX) {
+        parent = (int)value;
+    }
+    return parent;
+}
+
+int kkt_nvml_others(const kkt_nvml *nvml) {
+    process_info infos[PROCESSES_MOST];
+    unsigned count = PROCESSES_MOST;
     if (nvml == NULL) {
         return -1;
     }
-    int result = nvml->processes(nvml->device, &count, NULL);
-    return result == NVML_OK || result == NVML_INSUFFICIENT_SIZE ? (int)count : -1;
+    memset(infos, 0, sizeof infos);
+    int result = nvml->processes(nvml->device, &count, infos);
+    if (result == NVML_INSUFFICIENT_SIZE) {
+        return PROCESSES_MOST; /* at least */
+    }
+    if (result != NVML_OK || count > PROCESSES_MOST) {
+        return -1;
+    }
+    int others = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bool own = infos[i].pid == (unsigned)getpid() || infos[i].pid == (unsigned)getppid() ||
+                   parent_of(infos[i].pid) == (int)getppid();
+        others += !own;
+    }
+    return others;
+}
+
+double kkt_nvml_energy_mj(const kkt_nvml *nvml) {
+    unsigned long long value = 0;
+    if (nvml == NULL || nvml->energy == NULL || nvml->energy(nvml->device, &value) != NVML_OK) {
+        return (double)NAN;
+    }
+    return (double)value;
 }
 
 void kkt_throttle_text(unsigned long long reasons, char *out, size_t size) {

@@ -20,8 +20,13 @@ void kkt_nvml_close(kkt_nvml *nvml); /* NULL is a no-op */
 void kkt_nvml_state(const kkt_nvml *nvml, kkt_gpu_state *out);
 /* "580.159"; false where unknown. */
 bool kkt_nvml_driver(const kkt_nvml *nvml, char *out, size_t size);
-/* Processes with a context on the device, this one included where it has one; -1: unknown. */
-int kkt_nvml_processes(const kkt_nvml *nvml);
+/* Processes with a context on the device other than this one and those that its parent started
+ * (what a tuner runs beside it); -1: unknown. Seen from a container that has process numbers of its
+ * own, this process may count as another. */
+int kkt_nvml_others(const kkt_nvml *nvml);
+/* The device's energy since the driver was loaded, in millijoules; NaN: it is not counted (before
+ * Volta, and some virtual GPUs). */
+double kkt_nvml_energy_mj(const kkt_nvml *nvml);
 /* "sw_power_cap,hw_thermal"; "" for none. */
 void kkt_throttle_text(unsigned long long reasons, char *out, size_t size);
 

@@ -12,16 +12,19 @@ void kkt_policy_defaults(kkt_policy *out) {
         .flush_bytes = INT64_C(512) << 20,
         .seed = 1,
         .large_parts = 64,
+        /* Several periods of the power sensor, which is read ten times a second on H100 and H200.
+         */
+        .energy_seconds = 0.5,
     };
 }
 
 void kkt_policy_format(const kkt_policy *policy, kkt_text *out) {
     kkt_text_printf(out,
-                    "candidate_seconds=%g,flush_bytes=%lld,interval_share=%g,large_parts=%d,"
-                    "max_samples=%d,min_samples=%d,sample_seconds=%g,seed=%llu,"
-                    "warmup_launches=%d",
-                    policy->candidate_seconds, (long long)policy->flush_bytes,
-                    policy->interval_share, policy->large_parts, policy->max_samples,
-                    policy->min_samples, policy->sample_seconds, (unsigned long long)policy->seed,
-                    policy->warmup_launches);
+                    "candidate_seconds=%g,energy_each=%d,energy_seconds=%g,flush_bytes=%lld,"
+                    "interval_share=%g,large_parts=%d,max_samples=%d,min_samples=%d,"
+                    "sample_seconds=%g,seed=%llu,warmup_launches=%d",
+                    policy->candidate_seconds, policy->energy_each, policy->energy_seconds,
+                    (long long)policy->flush_bytes, policy->interval_share, policy->large_parts,
+                    policy->max_samples, policy->min_samples, policy->sample_seconds,
+                    (unsigned long long)policy->seed, policy->warmup_launches);
 }

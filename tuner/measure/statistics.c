@@ -6,6 +6,10 @@
 #define TAIL 0.025 /* on each side: a 95 % interval */
 #define FEWEST 6   /* below six samples no pair of order statistics covers 95 % */
 
+#define OUTLIER_DEVIATIONS 5.0
+#define MAD_SCALE 1.4826
+#define EVENT_STEPS_US 1.0
+
 static int compare_floats(const void *a, const void *b) {
     float x = *(const float *)a;
     float y = *(const float *)b;
@@ -55,6 +59,27 @@ void kkt_median_of(const float *samples, size_t count, kkt_median *out) {
         }
     }
     free(sorted);
+}
+
+size_t kkt_outliers_of(const float *samples, size_t count) {
+    kkt_median median;
+    kkt_median spread;
+    size_t outliers = 0;
+    float *distances = count > 0 ? malloc(count * sizeof *distances) : NULL;
+    if (distances == NULL) {
+        return 0;
+    }
+    kkt_median_of(samples, count, &median);
+    for (size_t i = 0; i < count; i++) {
+        distances[i] = (float)fabs((double)samples[i] - median.median);
+    }
+    kkt_median_of(distances, count, &spread);
+    double limit = fmax(OUTLIER_DEVIATIONS * MAD_SCALE * spread.median, EVENT_STEPS_US);
+    for (size_t i = 0; i < count; i++) {
+        outliers += (double)distances[i] > limit;
+    }
+    free(distances);
+    return outliers;
 }
 
 int kkt_median_tie(const kkt_median *a, const kkt_median *b) {

@@ -139,6 +139,7 @@ void kkt_timed_sample(kkt_bench *bench, kkt_timed *timed) {
     memcpy(result->samples + kept, samples, count * sizeof *samples);
     run->sample_count += (int64_t)count;
     timed->throttle |= state.throttle;
+    timed->throttled += state.throttle != 0 ? (int64_t)count : 0;
     timed->seconds += kkt_clock_seconds() - started;
     run->sm_clock_mhz = state.sm_clock_mhz;
     run->memory_clock_mhz = state.memory_clock_mhz;
@@ -147,6 +148,14 @@ void kkt_timed_sample(kkt_bench *bench, kkt_timed *timed) {
     timed->done = run->sample_count >= timed->policy->max_samples ||
                   timed->seconds >= timed->policy->sample_seconds ||
                   kkt_policy_satisfied(timed->policy, result->samples, kept + count);
+}
+
+static void note_others(const kkt_bench *bench, kkt_measure_result *result) {
+    int others = kkt_gpu_others(&bench->gpu);
+    if (others > 0) {
+        snprintf(result->disturbed, sizeof result->disturbed, "%d other process%s the GPU", others,
+                 others == 1 ? " uses" : "es use");
+    }
 }
 
 void kkt_timed_close(kkt_bench *bench, kkt_timed *timed) {
@@ -159,6 +168,8 @@ void kkt_timed_close(kkt_bench *bench, kkt_timed *timed) {
     }
     if (result->run.outcome == KKT_OUTCOME_PREDICTED && result->run.sample_count > 0) {
         kkt_throttle_text(timed->throttle, result->throttle, sizeof result->throttle);
+        result->run.throttled = timed->throttled;
+        note_others(bench, result);
         kkt_measure_result_times(result, timed->policy);
     }
 }

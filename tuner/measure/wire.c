@@ -20,6 +20,8 @@ static void pack_policy(kkt_packer *out, const kkt_policy *policy) {
     kkt_pack_i64(out, policy->flush_bytes);
     kkt_pack_i64(out, (int64_t)policy->seed);
     kkt_pack_i64(out, policy->large_parts);
+    kkt_pack_real(out, policy->energy_seconds);
+    kkt_pack_i64(out, policy->energy_each);
 }
 
 static int64_t unpack_within(kkt_unpacker *in, int64_t low, int64_t high) {
@@ -50,6 +52,8 @@ static void unpack_policy(kkt_unpacker *in, kkt_policy *out) {
     out->flush_bytes = unpack_within(in, 0, FLUSH_LIMIT);
     out->seed = (uint64_t)kkt_unpack_i64(in);
     out->large_parts = (int)unpack_within(in, 0, INT32_MAX);
+    out->energy_seconds = unpack_positive(in);
+    out->energy_each = unpack_within(in, 0, 1) != 0;
 }
 
 static void pack_values(kkt_packer *out, const kkt_param_table *table, const kkt_values *values) {
@@ -143,7 +147,7 @@ static const size_t FIGURES[] = {
     offsetof(kkt_run_record, max_abs),          offsetof(kkt_run_record, growth),
     offsetof(kkt_run_record, tolerance),        offsetof(kkt_run_record, sm_clock_mhz),
     offsetof(kkt_run_record, memory_clock_mhz), offsetof(kkt_run_record, temperature_c),
-    offsetof(kkt_run_record, power_w),
+    offsetof(kkt_run_record, power_w),          offsetof(kkt_run_record, energy_mj),
 };
 #define FIGURE_COUNT (sizeof FIGURES / sizeof FIGURES[0])
 
@@ -154,6 +158,9 @@ void kkt_wire_pack_result(kkt_packer *out, const kkt_measure_result *result, boo
     kkt_pack_string(out, result->reason);
     kkt_pack_string(out, result->throttle);
     kkt_pack_string(out, result->date);
+    kkt_pack_string(out, result->disturbed);
+    kkt_pack_i64(out, run->outliers);
+    kkt_pack_i64(out, run->throttled);
     for (size_t i = 0; i < FIGURE_COUNT; i++) {
         double value = 0.0;
         memcpy(&value, (const char *)run + FIGURES[i], sizeof value);
@@ -185,6 +192,10 @@ static bool times_sound(const kkt_run_record *run, const float *samples, size_t 
     if (run->time_us < run->time_low_us || run->time_us > run->time_high_us) {
         return false;
     }
+    if (run->energy_mj <= 0.0 || isinf(run->energy_mj) || run->outliers > (int64_t)count ||
+        run->throttled > (int64_t)count) {
+        return false;
+    }
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(samples[i]) || samples[i] < 0.0F) {
             return false;
@@ -200,6 +211,9 @@ bool kkt_wire_unpack_result(kkt_unpacker *in, kkt_measure_result *result, bool *
     bool good = copy_string(in, result->reason, sizeof result->reason);
     good = copy_string(in, result->throttle, sizeof result->throttle) && good;
     good = copy_string(in, result->date, sizeof result->date) && good;
+    good = copy_string(in, result->disturbed, sizeof result->disturbed) && good;
+    run->outliers = unpack_within(in, KKT_UNKNOWN_INT, SAMPLES_LIMIT);
+    run->throttled = unpack_within(in, KKT_UNKNOWN_INT, SAMPLES_LIMIT);
     for (size_t i = 0; i < FIGURE_COUNT; i++) {
         double value = kkt_unpack_real(in);
         memcpy((char *)run + FIGURES[i], &value, sizeof value);

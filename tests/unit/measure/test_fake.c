@@ -289,7 +289,8 @@ static void policy_text_is_canonical(void **state) {
     kkt_policy_defaults(&policy);
     kkt_policy_format(&policy, &text);
     assert_string_equal(kkt_text_get(&text),
-                        "candidate_seconds=10,flush_bytes=536870912,interval_share=0.01,"
+                        "candidate_seconds=10,energy_each=0,energy_seconds=0.5,flush_bytes="
+                        "536870912,interval_share=0.01,"
                         "large_parts=64,max_samples=200,min_samples=20,sample_seconds=1,seed=1,"
                         "warmup_launches=5");
     kkt_text_free(&text);
@@ -302,6 +303,45 @@ static void policy_text_is_canonical(void **state) {
     }
 }
 
+/* Of finalists, and of every candidate where the policy asks for it. */
+static void energy_on_request(void **state) {
+    (void)state;
+    const kkt_backend_type *fake = kkt_backend_find("fake");
+    kkt_backend *backend = open_fake("seed=3");
+    kkt_measure_result r;
+    kkt_error err = {0};
+    candidate c;
+    make(&c, 5);
+    assert_int_equal(fake->measure(backend, &c.request, &r, &err), KKT_OK);
+    assert_true(isnan(r.run.energy_mj));
+    assert_null(r.run.disturbed);
+    kkt_measure_result_free(&r);
+    assert_int_equal(fake->retime(backend, &c.request, 1, &r, &err), KKT_OK);
+    double energy = r.run.energy_mj;
+    assert_true(energy > 0.25 * r.run.time_us && energy < 0.65 * r.run.time_us);
+    kkt_measure_result_free(&r);
+    c.policy.energy_each = true;
+    assert_int_equal(fake->measure(backend, &c.request, &r, &err), KKT_OK);
+    assert_true(r.run.energy_mj == energy);
+    kkt_measure_result_free(&r);
+    c.policy.energy_seconds = 0.0;
+    assert_int_equal(fake->retime(backend, &c.request, 1, &r, &err), KKT_OK);
+    assert_true(isnan(r.run.energy_mj));
+    kkt_measure_result_free(&r);
+    fake->close(backend);
+}
+
+static void a_crowd_is_noted(void **state) {
+    (void)state;
+    kkt_backend *backend = open_fake("seed=3,crowd=1");
+    kkt_measure_result r;
+    measure(backend, 5, &r);
+    assert_int_equal(r.run.outcome, KKT_OUTCOME_OK);
+    assert_non_null(strstr(r.run.disturbed, "other process"));
+    kkt_measure_result_free(&r);
+    kkt_backend_find("fake")->close(backend);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_do_not_depend_on_order),
@@ -311,6 +351,8 @@ int main(void) {
         cmocka_unit_test(all_faults_in_a_small_run),
         cmocka_unit_test(a_fault_leaves_other_times_alone),
         cmocka_unit_test(retiming_agrees),
+        cmocka_unit_test(energy_on_request),
+        cmocka_unit_test(a_crowd_is_noted),
         cmocka_unit_test(bad_options_are_named),
         cmocka_unit_test(policy_text_is_canonical),
     };

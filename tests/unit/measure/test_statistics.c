@@ -116,6 +116,18 @@ static void overlapping_intervals_tie(void **state) {
     assert_false(kkt_median_tie(&a, &none));
 }
 
+static void outliers_are_far_from_the_median(void **state) {
+    (void)state;
+    /* Median 100; distances 0 1 1 2 2 2 3 30 60: MAD 2, limit 5 x 1.4826 x 2 = 14.8. */
+    const float samples[] = {100, 99, 101, 98, 102, 98, 103, 130, 160};
+    assert_int_equal(kkt_outliers_of(samples, 9), 2);
+    /* Samples of one step of the event clock and less are none, however alike the others are. */
+    const float steps[] = {10, 10, 10, 10, 10, 10, 10, 10.5F, 10.9F, 11.2F};
+    assert_int_equal(kkt_outliers_of(steps, 10), 1);
+    assert_int_equal(kkt_outliers_of(samples, 0), 0);
+    assert_int_equal(kkt_outliers_of(samples, 1), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interval_is_the_narrowest_of_95_percent),
@@ -124,6 +136,7 @@ int main(void) {
         cmocka_unit_test(nan_samples_are_left_out),
         cmocka_unit_test(many_samples_do_not_underflow),
         cmocka_unit_test(overlapping_intervals_tie),
+        cmocka_unit_test(outliers_are_far_from_the_median),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,10 @@ static void a_result_travels(void **state) {
     sent.run.time_us = 1.5;
     sent.run.rel_fro = 1e-3;
     sent.run.power_w = 650.0;
+    sent.run.energy_mj = 0.75;
+    sent.run.outliers = 1;
+    sent.run.throttled = 2;
+    snprintf(sent.disturbed, sizeof sent.disturbed, "1 other process uses the GPU");
     kkt_wire_pack_result(&out, &sent, true);
     kkt_unpacker in = {.data = out.data, .size = out.size};
     bool replace = false;
@@ -162,6 +166,10 @@ static void a_result_travels(void **state) {
     assert_int_equal(got.run.sample_count, 3);
     assert_memory_equal(got.run.samples_us, sent.samples, 3 * sizeof(float));
     assert_true(got.run.time_us == 1.5 && got.run.rel_fro == 1e-3 && got.run.power_w == 650.0);
+    assert_true(got.run.energy_mj == 0.75);
+    assert_int_equal(got.run.outliers, 1);
+    assert_int_equal(got.run.throttled, 2);
+    assert_string_equal(got.run.disturbed, "1 other process uses the GPU");
     assert_true(isnan(got.run.sm_clock_mhz) && isnan(got.run.time_low_us));
     kkt_measure_result_free(&got);
     for (size_t size = 0; size < out.size; size++) {
