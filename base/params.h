@@ -26,6 +26,10 @@ typedef struct kkt_param {
     const char *const *names;
     int64_t low, high; /* for count 0 */
     int64_t fallback;  /* the value where none is given */
+    /* A parameter that only some values of another give an effect: elsewhere its fallback stands
+     * for all its values, and a walk over the space passes the others by. */
+    int depends_on;          /* 1 + index of that parameter, earlier in the table; 0: none */
+    uint64_t depends_values; /* bit v: it has an effect where that parameter's value is v (0..63) */
 } kkt_param;
 
 typedef struct kkt_param_table {

@@ -21,10 +21,11 @@ static double role_table_bytes(const kkt_footprint *fp, int role) {
 /* The most a thread can be given: __launch_bounds__ holds every block to its share of the file,
  * taken in whole units of the allocation. */
 static int register_cap(const kkt_footprint *fp, const kkt_arch *arch) {
-    int64_t warps = round_up(round_up(fp->threads, WARP) / WARP, arch->register_partitions);
     int64_t blocks = fp->min_blocks > 0 ? fp->min_blocks : 1;
+    int64_t warps =
+        round_up(round_up(fp->threads, WARP) / WARP * blocks, arch->register_partitions);
     int64_t unit = arch->register_allocation_unit / WARP;
-    int64_t share = arch->registers_per_sm / (warps * WARP * blocks) / unit * unit;
+    int64_t share = arch->registers_per_sm / (warps * WARP) / unit * unit;
     return share > arch->max_registers_per_thread ? arch->max_registers_per_thread : (int)share;
 }
 

@@ -16,6 +16,19 @@ KKT_DEVICE u32 pack_fp16(float low, float high) {
     return word;
 }
 
+KKT_DEVICE float2 unpack_fp16(u32 word) {
+    float2 v;
+    asm("{\n"
+        ".reg .f16 low, high;\n"
+        "mov.b32 {low, high}, %2;\n"
+        "cvt.f32.f16 %0, low;\n"
+        "cvt.f32.f16 %1, high;\n"
+        "}"
+        : "=f"(v.x), "=f"(v.y)
+        : "r"(word));
+    return v;
+}
+
 // A float whose upper 19 bits are its nearest tf32 value (ties away from zero): the tensor core
 // ignores the rest, so adding half a unit rounds in one instruction, where cvt.rna takes four on
 // sm_90. Infinities stay; a NaN may become a small number, which can only happen after another

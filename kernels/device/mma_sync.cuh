@@ -27,22 +27,42 @@ KKT_DEVICE OperandTile load_operand_tile(u32 row) {
     return t;
 }
 
-// c += A B for one half (0 or 1) of the 16 output columns of X Y^T.
+// c += A B for one half (0 or 1) of the 16 output columns of X Y^T. The result is a new value, so
+// that a sum that begins at 0 costs no instructions that set c.
 template <bool BF16>
 KKT_DEVICE void mma_x_yt(Fragment &c, const OperandTile &x, const OperandTile &y, int half) {
-    if (BF16) {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
-            : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
-              "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
-    } else {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(c.value[0]), "+f"(c.value[1]), "+f"(c.value[2]), "+f"(c.value[3])
-            : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),
-              "r"(y.quarter[half]), "r"(y.quarter[half + 2]));
-    }
+    Fragment d;
+#define KKT_MMA_X_YT(TYPE)                                                                         \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 "                             \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"                      \
+        : "=f"(d.value[0]), "=f"(d.value[1]), "=f"(d.value[2]), "=f"(d.value[3])                   \
+        : "r"(x.quarter[0]), "r"(x.quarter[1]), "r"(x.quarter[2]), "r"(x.quarter[3]),              \
+          "r"(y.quarter[half]), "r"(y.quarter[half + 2]), "f"(c.value[0]), "f"(c.value[1]),        \
+          "f"(c.value[2]), "f"(c.value[3]))
+    if constexpr (BF16)
+        KKT_MMA_X_YT("bf16");
+    else
+        KKT_MMA_X_YT("f16");
+#undef KKT_MMA_X_YT
+    c = d;
+}
+
+// c += X Y^T for 8 x 8 matrices X and Y, each one quarter of an operand: m16n8k8 with a lower half
+// of zeros. c is the upper half of a fragment.
+template <bool BF16> KKT_DEVICE void mma_quarter_x_yt(float (&c)[2], u32 x, u32 y) {
+    float d[4];
+#define KKT_MMA_QUARTER(TYPE)                                                                      \
+    asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE ".f32 "                              \
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %9};"                                      \
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                           \
+        : "r"(x), "r"(0), "r"(y), "f"(c[0]), "f"(c[1]), "f"(0.0f))
+    if constexpr (BF16)
+        KKT_MMA_QUARTER("bf16");
+    else
+        KKT_MMA_QUARTER("f16");
+#undef KKT_MMA_QUARTER
+    c[0] = d[0];
+    c[1] = d[1];
 }
 
 // Operands of m16n8k8 in tf32. Lane l, with r = l / 4 and k = l % 4, holds

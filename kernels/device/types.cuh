@@ -17,6 +17,14 @@ __host__ __device__ constexpr int divide_up(int a, int b) {
     return (a + b - 1) / b;
 }
 
+__host__ __device__ constexpr int round_up(int a, int unit) {
+    return divide_up(a, unit) * unit;
+}
+
+__host__ __device__ constexpr int larger(int a, int b) {
+    return a > b ? a : b;
+}
+
 // Address of shared memory as the 32-bit offset that ldmatrix and cp.async take.
 KKT_DEVICE u32 shared_address(const void *pointer) {
     return (u32)__cvta_generic_to_shared(pointer);

@@ -63,20 +63,28 @@ bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config
  * TF32 operands (11 bits) in the couplings matter where keys are correlated, for there T10 is
  * small against the products it is the sum of: an emulation of the couplings gives 1.5e-3 at
  * chunk 64 and 2.2e-3 at chunk 128, and 2e-4 at most on uncorrelated keys.
- * Long sums of a strong gate lose digits in fp32 (|G| up to 4e4, unit 2^-8): the exponent's
- * absolute error is an element's relative one. */
+ * bf16x3 operands are two bf16 numbers, 16 bits: what they cost is a thirtieth of that and does not
+ * show in bf16. fp16 operands have tf32's 11 bits and are judged as such; above 65504 they
+ * overflow, which the inputs decide and the check shows. Long sums of a strong gate lose digits in
+ * fp32 (|G| up to 4e4, unit 2^-8): the exponent's absolute error is an element's relative one. */
 enum tolerance_class { CLASS_PLAIN, CLASS_CORRELATED, CLASS_CORRELATED_128, CLASS_GATE, CLASSES };
 
-static const double tolerances[2][2][CLASSES] = {
+enum { COUPLES = KKT_COUPLE_BF16X3 + 1 };
+
+static const double tolerances[2][COUPLES][CLASSES] = {
     /* bf16 */
     {
         /* fp32 couplings */ {4e-3, 4e-3, 4e-3, 6e-3},
         /* tf32 couplings */ {4e-3, 5e-3, 6e-3, 6e-3},
+        /* fp16 */ {4e-3, 5e-3, 6e-3, 6e-3},
+        /* bf16x3 */ {4e-3, 4e-3, 4e-3, 6e-3},
     },
     /* fp16 */
     {
         /* fp32 couplings */ {5e-4, 5e-4, 5e-4, 4e-3},
         /* tf32 couplings */ {1e-3, 2e-3, 4e-3, 4e-3},
+        /* fp16 */ {1e-3, 2e-3, 4e-3, 4e-3},
+        /* bf16x3 */ {5e-4, 5e-4, 5e-4, 4e-3},
     },
 };
 
@@ -97,8 +105,8 @@ static enum tolerance_class class_of(int input_case, int64_t chunk) {
 
 double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, int input_case) {
     const int half = problem->v[KKT_SOLVE_DTYPE] == KKT_FP16;
-    const int tf32 = config->v[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32;
-    return tolerances[half][tf32][class_of(input_case, config->v[KKT_SOLVE_CHUNK])];
+    return tolerances[half][config->v[KKT_SOLVE_COUPLE]]
+                     [class_of(input_case, config->v[KKT_SOLVE_CHUNK])];
 }
 
 /* ---- scoring ---- */

@@ -1,6 +1,7 @@
-/* One configuration of kkt_solve as the model sees it. The buffers in shared memory are those of
- * the plan at the top of kkt_solve.cu, in the same order; the kernel asserts that their total is
- * the same. Counts are of what the code executes, padding and masked work included. */
+/* One configuration of kkt_solve as the model sees it, with couplings through shared memory; those
+ * in registers are in footprint_registers.c. The buffers in shared memory are those of the plan at
+ * the top of shared_path.cuh, in the same order; the kernel asserts that their total is the same.
+ * Counts are of what the code executes, padding and masked work included. */
 #include "kernels/kkt_solve/space.h"
 
 #include "model/ledger.h"
@@ -45,7 +46,7 @@ static sizes sizes_of(const int64_t *p, const int64_t *c) {
 
 int64_t kkt_solve_tiles(const int64_t *config) {
     const int64_t side = config[KKT_SOLVE_CHUNK] / 16;
-    return side * (side + 1) / 2;
+    return config[KKT_SOLVE_CHUNKS_PER_BLOCK] * side * (side + 1) / 2;
 }
 
 int64_t kkt_solve_tiles_per_warp(const int64_t *config) {
@@ -55,11 +56,11 @@ int64_t kkt_solve_tiles_per_warp(const int64_t *config) {
 
 int64_t kkt_solve_slots(const int64_t *problem, const int64_t *config) {
     const int64_t tokens = problem[KKT_SOLVE_TOKENS] / problem[KKT_SOLVE_BATCH],
-                  chunk = config[KKT_SOLVE_CHUNK];
+                  span = kkt_solve_span(config);
     const int64_t sequences = problem[KKT_SOLVE_SEQUENCES];
     if (sequences > 1)
-        return tokens / chunk + sequences;
-    return problem[KKT_SOLVE_BATCH] * ((tokens + chunk - 1) / chunk);
+        return tokens / span + sequences;
+    return problem[KKT_SOLVE_BATCH] * ((tokens + span - 1) / span);
 }
 
 int64_t kkt_solve_blocks(const int64_t *problem, const int64_t *config) {
@@ -203,6 +204,17 @@ static void chain(const sizes *s, kkt_footprint *fp) {
     kkt_footprint_step(fp, KKT_STEP_STORE, 1, 0);
 }
 
+static void through_shared_memory(const sizes *s, const int64_t *c, kkt_footprint *fp) {
+    /* Barrier 0, and a named one a team where a team is neither a warp nor the block. */
+    fp->barriers = 1;
+    if (s->team_warps > 1 && s->team_warps < s->warps)
+        fp->barriers += (int)(s->warps / s->team_warps);
+    shared_memory(s, c[KKT_SOLVE_ASSEMBLE_FUSED] != 0, fp);
+    registers(s, kkt_solve_tiles_per_warp(c), fp);
+    work(s, kkt_solve_tiles(c), fp);
+    chain(s, fp);
+}
+
 void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          kkt_footprint *out) {
     const int64_t *p = problem->v, *c = config->v;
@@ -224,14 +236,7 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
                            .threads = (int)s.threads,
                            .cluster = 1,
                            .launches = 1};
-    /* Barrier 0, and a named one a team where a team is neither a warp nor the block. */
-    out->barriers = 1;
-    if (s.team_warps > 1 && s.team_warps < s.warps)
-        out->barriers += (int)(s.warps / s.team_warps);
     hbm_buffers(&s, p, out);
-    shared_memory(&s, c[KKT_SOLVE_ASSEMBLE_FUSED] != 0, out);
-    registers(&s, kkt_solve_tiles_per_warp(c), out);
-
     const double total = (double)kkt_traffic_solve_bytes(&attention, s.chunk);
     out->hbm_write_bytes = 2.0 * (double)(attention.tokens * attention.heads_v * s.chunk);
     out->hbm_read_bytes = total - out->hbm_write_bytes;
@@ -239,6 +244,8 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
     const int64_t groups = attention.heads_v / s.heads;
     const int64_t row_bytes = groups * 2 * s.dk + attention.heads_v * (s.gated ? 8 : 4);
     out->l2_read_bytes = (double)(attention.tokens * row_bytes);
-    work(&s, kkt_solve_tiles(c), out);
-    chain(&s, out);
+    if (kkt_solve_in_registers(c))
+        kkt_solve_footprint_registers(p, c, out);
+    else
+        through_shared_memory(&s, c, out);
 }

@@ -1,8 +1,6 @@
-/* The kkt_solve family's descriptor: its problem keys, its parameter space and constraints, and the
- * launch plan. footprint.c describes a configuration to the model. */
+/* The kkt_solve family's descriptor: its problem keys, its parameters and the launch plan.
+ * constraints.c says which configurations make sense, footprint*.c describe one to the model. */
 #include "kernels/kkt_solve/kkt_solve.h"
-
-#include <stdio.h>
 
 #include "kernels/kkt_solve/space.h"
 
@@ -48,11 +46,21 @@ static const kkt_param problem_keys[] = {
                          .fallback = 1},
 };
 
-static const char *const inverse_names[] = {"row", "recursive", "flat"};
-static const char *const couple_names[] = {"fp32", "tf32"};
-static const char *const kload_names[] = {"ldg", "cp_async"};
+static const char *const inverse_names[] = {"row", "recursive", "flat", "neumann"};
+static const char *const couple_names[] = {"fp32", "tf32", "fp16", "bf16x3"};
+static const char *const kload_names[] = {"ldg", "cp_async", "tma"};
+static const char *const mma_names[] = {"mma_sync", "wgmma"};
+static const char *const store_names[] = {"direct", "staged", "tma", "tma_halves"};
 
-static const kkt_param params[] = {
+/* Parameters of one way through the kernel alone. */
+#define IN_SHARED_MEMORY                                                                           \
+    .depends_on = 1 + KKT_SOLVE_COUPLE,                                                            \
+    .depends_values = 1 << KKT_COUPLE_FP32 | 1 << KKT_COUPLE_TF32
+#define IN_REGISTERS                                                                               \
+    .depends_on = 1 + KKT_SOLVE_COUPLE,                                                            \
+    .depends_values = 1 << KKT_COUPLE_FP16 | 1 << KKT_COUPLE_BF16X3
+
+const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
     [KKT_SOLVE_CHUNK] = {.name = "chunk",
                          .macro = "KKT_CHUNK",
                          .help = "rows of a chunk",
@@ -63,9 +71,11 @@ static const kkt_param params[] = {
                            .macro = "KKT_INVERSE",
                            .help =
                                "substitution of all rows, or of blocks that are then coupled by "
-                               "halves (recursive) or block row by block row (flat)",
-                           .count = 3,
-                           .values = {KKT_INVERSE_ROW, KKT_INVERSE_RECURSIVE, KKT_INVERSE_FLAT},
+                               "halves (recursive) or block row by block row (flat); neumann: "
+                               "by halves, blocks from doubled powers on tensor cores",
+                           .count = 4,
+                           .values = {KKT_INVERSE_ROW, KKT_INVERSE_RECURSIVE, KKT_INVERSE_FLAT,
+                                      KKT_INVERSE_NEUMANN},
                            .names = inverse_names,
                            .fallback = KKT_INVERSE_RECURSIVE},
     [KKT_SOLVE_BASE] = {.name = "base",
@@ -76,9 +86,12 @@ static const kkt_param params[] = {
                         .fallback = 16},
     [KKT_SOLVE_COUPLE] = {.name = "couple",
                           .macro = "KKT_COUPLE",
-                          .help = "couplings on CUDA cores (fp32) or tensor cores (tf32)",
-                          .count = 2,
-                          .values = {KKT_COUPLE_FP32, KKT_COUPLE_TF32},
+                          .help = "couplings through shared memory on CUDA cores (fp32) or tensor "
+                                  "cores (tf32), or in registers on tensor cores (fp16; bf16x3: "
+                                  "about fp32)",
+                          .count = 4,
+                          .values = {KKT_COUPLE_FP32, KKT_COUPLE_TF32, KKT_COUPLE_FP16,
+                                     KKT_COUPLE_BF16X3},
                           .names = couple_names,
                           .fallback = KKT_COUPLE_TF32},
     [KKT_SOLVE_THREADS] = {.name = "threads",
@@ -95,9 +108,10 @@ static const kkt_param params[] = {
                                    .fallback = 1},
     [KKT_SOLVE_KLOAD] = {.name = "kload",
                          .macro = "KKT_KLOAD",
-                         .help = "K through registers (ldg) or asynchronously (cp_async)",
-                         .count = 2,
-                         .values = {KKT_KLOAD_LDG, KKT_KLOAD_CP_ASYNC},
+                         .help = "K through registers (ldg) or asynchronously, by pieces "
+                                 "(cp_async) or as a tile (tma)",
+                         .count = 3,
+                         .values = {KKT_KLOAD_LDG, KKT_KLOAD_CP_ASYNC, KKT_KLOAD_TMA},
                          .names = kload_names,
                          .fallback = KKT_KLOAD_CP_ASYNC},
     [KKT_SOLVE_BLOCK_PAD] = {.name = "block_pad",
@@ -105,39 +119,86 @@ static const kkt_param params[] = {
                              .help = "rows of padding after each block in shared memory",
                              .count = 2,
                              .values = {0, 1},
-                             .fallback = 1},
+                             .fallback = 1,
+                             IN_SHARED_MEMORY},
     [KKT_SOLVE_ROW_STRIDE] = {.name = "row_stride",
                               .macro = "KKT_ROW_STRIDE",
                               .help = "words from row to row of a 16-column block in shared "
                                       "memory; blocks of 8 and 32 get the same padding",
                               .count = 3,
                               .values = {16, 17, 20},
-                              .fallback = 16},
+                              .fallback = 16,
+                              IN_SHARED_MEMORY},
     [KKT_SOLVE_TRANSPOSE] = {.name = "transpose",
                              .macro = "KKT_TRANSPOSE",
                              .help = "1: the coupling's intermediate is stored transposed",
                              .count = 2,
                              .values = {0, 1},
-                             .fallback = 0},
+                             .fallback = 0,
+                             IN_SHARED_MEMORY},
     [KKT_SOLVE_NEGATE_EARLY] = {.name = "negate_early",
                                 .macro = "KKT_NEGATE_EARLY",
                                 .help = "1: blocks below the diagonal are stored negated",
                                 .count = 2,
                                 .values = {0, 1},
-                                .fallback = 1},
+                                .fallback = 1,
+                                IN_SHARED_MEMORY},
     [KKT_SOLVE_ASSEMBLE_FUSED] = {.name = "assemble_fused",
                                   .macro = "KKT_ASSEMBLE_FUSED",
                                   .help = "1: T goes out from its blocks; 0: through a dense tile "
                                           "put together in three passes",
                                   .count = 2,
                                   .values = {0, 1},
-                                  .fallback = 1},
+                                  .fallback = 1,
+                                  IN_SHARED_MEMORY},
+
+    [KKT_SOLVE_MMA] = {.name = "mma",
+                       .macro = "KKT_MMA",
+                       .help = "K K^T by one warp's tensor-core instructions or a warpgroup's",
+                       .count = 2,
+                       .values = {KKT_MMA_SYNC, KKT_MMA_WGMMA},
+                       .names = mma_names,
+                       .fallback = KKT_MMA_SYNC,
+                       IN_REGISTERS},
+    [KKT_SOLVE_STORE] = {.name = "store",
+                         .macro = "KKT_STORE",
+                         .help = "T from fragments (direct), from a tile in 16-byte pieces "
+                                 "(staged), or as one tile or two (tma, tma_halves)",
+                         .count = 4,
+                         .values = {KKT_STORE_DIRECT, KKT_STORE_STAGED, KKT_STORE_TMA,
+                                    KKT_STORE_TMA_HALVES},
+                         .names = store_names,
+                         .fallback = KKT_STORE_STAGED,
+                         IN_REGISTERS},
+    [KKT_SOLVE_CHUNKS_PER_BLOCK] =
+        {.name = "chunks_per_block",
+         .macro = "KKT_CHUNKS_PER_BLOCK",
+         .help = "neighbouring chunks of a sequence that a block takes at once, 64 rows at most",
+         .count = 3,
+         .values = {1, 2, 4},
+         .fallback = 1,
+         IN_REGISTERS},
+    [KKT_SOLVE_MIN_BLOCKS] =
+        {.name = "min_blocks",
+         .macro = "KKT_MIN_BLOCKS",
+         .help = "blocks on an SM that the compiler must leave registers for; 0: any",
+         .count = 7,
+         .values = {0, 3, 4, 5, 8, 12, 16},
+         .fallback = 0,
+         IN_REGISTERS},
+    [KKT_SOLVE_CARVEOUT] = {.name = "carveout",
+                            .help = "percent of shared memory that the SM is asked to set aside, "
+                                    "the rest is L1; -1: the driver's choice",
+                            .count = 2,
+                            .values = {-1, 100},
+                            .fallback = -1,
+                            IN_REGISTERS},
 };
 
 const kkt_param_table kkt_solve_problem_table = {
     .what = "problem key", .params = problem_keys, .count = KKT_SOLVE_PROBLEM_KEYS};
 const kkt_param_table kkt_solve_param_table = {
-    .what = "parameter", .params = params, .count = KKT_SOLVE_PARAMS};
+    .what = "parameter", .params = kkt_solve_params, .count = KKT_SOLVE_PARAMS};
 
 static const char *const default_problems[] = {
     "tokens=32768,heads_k=16,heads_v=64", "tokens=8192,heads_k=16,heads_v=64",
@@ -147,99 +208,31 @@ static const char *const default_problems[] = {
 
 /* The kernel and all it includes. */
 static const char *const sources[] = {
-    "kkt_solve/kkt_solve.cu",  "device/async_copy.cuh", "device/convert.cuh",
-    "device/coupling.cuh",     "device/fragment.cuh",   "device/gate.cuh",
-    "device/lower_blocks.cuh", "device/mma_sync.cuh",   "device/substitution.cuh",
-    "device/team.cuh",         "device/types.cuh",      NULL,
+    "kkt_solve/kkt_solve.cu",
+    "device/async_copy.cuh",
+    "device/convert.cuh",
+    "device/coupling.cuh",
+    "device/fragment.cuh",
+    "device/gate.cuh",
+    "device/lower_blocks.cuh",
+    "device/mma_sync.cuh",
+    "device/substitution.cuh",
+    "device/team.cuh",
+    "device/types.cuh",
+    "device/block_inverse.cuh",
+    "device/gate_factors.cuh",
+    "device/matrix_move.cuh",
+    "device/mbarrier.cuh",
+    "device/register_blocks.cuh",
+    "device/swizzle.cuh",
+    "device/tensor_map.cuh",
+    "device/wgmma.cuh",
+    "kkt_solve/parameters.cuh",
+    "kkt_solve/register_path.cuh",
+    "kkt_solve/shared_path.cuh",
+    "kkt_solve/work.cuh",
+    NULL,
 };
-
-/* ---- constraints ---- */
-
-typedef struct constraint_context {
-    const int64_t *p; /* problem */
-    const int64_t *c; /* configuration */
-    char *reason;
-    size_t size;
-} constraint_context;
-
-/* Whether parameter `index` has its default value; else says that `why` leaves it no effect. */
-static bool is_default(const constraint_context *x, int index, const char *why) {
-    const kkt_param *param = &params[index];
-    char value[24], fallback[24];
-    if (x->c[index] == param->fallback)
-        return true;
-    snprintf(x->reason, x->size, "%s=%s changes nothing where %s; only %s stands for it",
-             param->name, kkt_param_value_text(param, x->c[index], value), why,
-             kkt_param_value_text(param, param->fallback, fallback));
-    return false;
-}
-
-/* Parameters that another parameter leaves without effect do not multiply the space. */
-static bool conditional(const constraint_context *x) {
-    const int64_t *c = x->c;
-    const long long base = c[KKT_SOLVE_BASE], chunk = c[KKT_SOLVE_CHUNK];
-    bool row = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_ROW;
-    if (row && !is_default(x, KKT_SOLVE_BASE, "inverse is row"))
-        return false;
-    if (!row && base > chunk) {
-        snprintf(x->reason, x->size, "base %lld is above chunk %lld", base, chunk);
-        return false;
-    }
-    if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_FLAT && base == chunk) {
-        snprintf(x->reason, x->size,
-                 "base %lld leaves one block of chunk %lld and nothing to couple; "
-                 "inverse=recursive stands for it",
-                 base, chunk);
-        return false;
-    }
-    if (row || base == chunk) {
-        static const int idle[] = {KKT_SOLVE_COUPLE, KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_TRANSPOSE,
-                                   KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
-        for (size_t i = 0; i < sizeof idle / sizeof idle[0]; ++i)
-            if (!is_default(x, idle[i], "the chunk is one block"))
-                return false;
-    }
-    return c[KKT_SOLVE_COUPLE] == KKT_COUPLE_FP32 ||
-           is_default(x, KKT_SOLVE_TRANSPOSE, "couple is tf32");
-}
-
-static bool fits(const constraint_context *x) {
-    const int64_t *p = x->p, *c = x->c;
-    const long long ratio = p[KKT_SOLVE_HEADS_V] / p[KKT_SOLVE_HEADS_K];
-    const long long heads = c[KKT_SOLVE_HEADS_PER_BLOCK];
-    if (ratio % heads != 0) {
-        snprintf(x->reason, x->size, "heads_per_block %lld does not divide heads_v/heads_k = %lld",
-                 heads, ratio);
-        return false;
-    }
-    const long long tiles = kkt_solve_tiles_per_warp(c), registers = 8 * tiles;
-    if (registers > 255) {
-        snprintf(
-            x->reason, x->size,
-            "chunk %lld at %lld threads keeps %lld tiles of K K^T in each warp: %lld registers "
-            "a thread, above 255",
-            (long long)c[KKT_SOLVE_CHUNK], (long long)c[KKT_SOLVE_THREADS], tiles, registers);
-        return false;
-    }
-    const long long blocks = kkt_solve_blocks(p, c);
-    if (blocks > INT32_MAX) {
-        snprintf(x->reason, x->size, "%lld blocks are above the grid's limit of 2147483647",
-                 blocks);
-        return false;
-    }
-    return true;
-}
-
-static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
-                       char *reason, size_t size) {
-    const constraint_context x = {problem->v, config->v, reason, size};
-    if (!arch->has_cp_async) {
-        snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores; sm80 or later does",
-                 arch->name);
-        return false;
-    }
-    return conditional(&x) && fits(&x);
-}
 
 /* ---- compiling and launching ---- */
 
@@ -261,6 +254,33 @@ static void add_integer(kkt_launch *launch, kkt_arg_kind kind, int64_t value) {
     launch->args[launch->arg_count++] = (kkt_arg){.kind = kind, .integer = value};
 }
 
+/* K as a matrix of all key heads' columns; a box is a panel of 64 columns of a span. */
+static kkt_tensor_map k_map(const int64_t *p, const int64_t *c) {
+    const int64_t columns = p[KKT_SOLVE_HEADS_K] * p[KKT_SOLVE_DK];
+    return (kkt_tensor_map){.rank = 2,
+                            .dims = {columns, p[KKT_SOLVE_TOKENS]},
+                            .strides_bytes = {0, columns * 2},
+                            .box = {64, (int)kkt_solve_span(c)},
+                            .swizzle_bytes = 128};
+}
+
+/* T likewise; a box is what one store writes, at most 64 columns wide. */
+static kkt_tensor_map t_map(const int64_t *p, const int64_t *c) {
+    const int64_t chunk = c[KKT_SOLVE_CHUNK], columns = p[KKT_SOLVE_HEADS_V] * chunk;
+    const int halves = c[KKT_SOLVE_STORE] == KKT_STORE_TMA_HALVES ? 2 : 1;
+    const int width = chunk < 64 ? (int)chunk : 64;
+    return (kkt_tensor_map){.rank = 2,
+                            .dims = {columns, p[KKT_SOLVE_TOKENS]},
+                            .strides_bytes = {0, columns * 2},
+                            .box = {width, (int)kkt_solve_span(c) / halves},
+                            .swizzle_bytes = width * 2};
+}
+
+static void add_map(kkt_launch *launch, int tensor, kkt_tensor_map map) {
+    launch->args[launch->arg_count++] =
+        (kkt_arg){.kind = KKT_ARG_TENSOR_MAP, .tensor = tensor, .map = map};
+}
+
 static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                  kkt_plan *out) {
     const int64_t *p = problem->v;
@@ -272,7 +292,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
                            .grid = {(uint32_t)footprint.blocks, 1, 1},
                            .block = {(uint32_t)footprint.threads, 1, 1},
                            .dynamic_smem_bytes = kkt_footprint_smem_bytes(&footprint),
-                           .carveout_percent = -1};
+                           .carveout_percent = (int)config->v[KKT_SOLVE_CARVEOUT]};
     add_tensor(launch, KKT_SOLVE_TENSOR_K);
     add_tensor(launch, KKT_SOLVE_TENSOR_BETA);
     add_tensor(launch, KKT_SOLVE_TENSOR_G);
@@ -283,14 +303,18 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_K]);
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_V]);
     add_integer(launch, KKT_ARG_I32, 0); /* cu_seqlens holds 32-bit integers */
+    if (kkt_solve_uses_tensor_maps(config->v)) {
+        add_map(launch, KKT_SOLVE_TENSOR_K, k_map(p, config->v));
+        add_map(launch, KKT_SOLVE_TENSOR_T, t_map(p, config->v));
+    }
 }
 
 static const kkt_variant variants[] = {
     {.style = KKT_STYLE_MATERIALIZED,
-     .params = {.what = "parameter", .params = params, .count = KKT_SOLVE_PARAMS},
+     .params = {.what = "parameter", .params = kkt_solve_params, .count = KKT_SOLVE_PARAMS},
      .source = "kkt_solve/kkt_solve.cu",
      .sources = sources,
-     .applicable = applicable,
+     .applicable = kkt_solve_applicable,
      .footprint = kkt_solve_footprint,
      .defines = defines,
      .plan = plan,

@@ -32,26 +32,47 @@ enum {
     KKT_SOLVE_PROBLEM_KEYS
 };
 
-/* Indices of the parameters in kkt_values.v. */
+/* Indices of the parameters in kkt_values.v. Those that only one way through the kernel has come
+ * right after the parameter that decides the way, so that a walk passes them by at once. */
 enum {
     KKT_SOLVE_CHUNK,
     KKT_SOLVE_INVERSE, /* enum kkt_solve_inverse */
     KKT_SOLVE_BASE,
-    KKT_SOLVE_COUPLE, /* enum kkt_solve_couple */
-    KKT_SOLVE_THREADS,
-    KKT_SOLVE_HEADS_PER_BLOCK,
-    KKT_SOLVE_KLOAD, /* enum kkt_solve_kload */
+    KKT_SOLVE_COUPLE, /* enum kkt_solve_couple; decides the way */
+    /* couplings through shared memory */
     KKT_SOLVE_BLOCK_PAD,
     KKT_SOLVE_ROW_STRIDE, /* words from row to row of a 16-column block; others are padded alike */
     KKT_SOLVE_TRANSPOSE,
     KKT_SOLVE_NEGATE_EARLY,
     KKT_SOLVE_ASSEMBLE_FUSED,
+    /* couplings in registers */
+    KKT_SOLVE_MMA,   /* enum kkt_solve_mma */
+    KKT_SOLVE_STORE, /* enum kkt_solve_store */
+    KKT_SOLVE_CHUNKS_PER_BLOCK,
+    KKT_SOLVE_MIN_BLOCKS, /* resident, asked of the compiler; 0: none */
+    KKT_SOLVE_CARVEOUT,   /* percent of the SM's shared memory at most; -1: the driver's choice */
+    /* both */
+    KKT_SOLVE_THREADS,
+    KKT_SOLVE_HEADS_PER_BLOCK,
+    KKT_SOLVE_KLOAD, /* enum kkt_solve_kload */
     KKT_SOLVE_PARAMS
 };
 
-enum kkt_solve_inverse { KKT_INVERSE_ROW, KKT_INVERSE_RECURSIVE, KKT_INVERSE_FLAT };
-enum kkt_solve_couple { KKT_COUPLE_FP32, KKT_COUPLE_TF32 };
-enum kkt_solve_kload { KKT_KLOAD_LDG, KKT_KLOAD_CP_ASYNC };
+enum kkt_solve_inverse {
+    KKT_INVERSE_ROW,
+    KKT_INVERSE_RECURSIVE,
+    KKT_INVERSE_FLAT,
+    KKT_INVERSE_NEUMANN
+};
+enum kkt_solve_couple { KKT_COUPLE_FP32, KKT_COUPLE_TF32, KKT_COUPLE_FP16, KKT_COUPLE_BF16X3 };
+enum kkt_solve_kload { KKT_KLOAD_LDG, KKT_KLOAD_CP_ASYNC, KKT_KLOAD_TMA };
+enum kkt_solve_mma { KKT_MMA_SYNC, KKT_MMA_WGMMA };
+enum kkt_solve_store { KKT_STORE_DIRECT, KKT_STORE_STAGED, KKT_STORE_TMA, KKT_STORE_TMA_HALVES };
+
+/* Whether couplings stay in registers (register_path.cuh) or go through shared memory. */
+static inline bool kkt_solve_in_registers(const int64_t *config) {
+    return config[KKT_SOLVE_COUPLE] >= KKT_COUPLE_FP16;
+}
 
 /* Indices of the tensors kkt_solve_tensors lists. All five are always listed, in this order, so
  * that plans and regions can name them: without a gate g is optional and absent; cu_seqlens is

@@ -1,5 +1,5 @@
-/* What kkt_solve.c and footprint.c share about one configuration: arrays are kkt_values.v in the
- * order of kkt_solve.h. */
+/* What kkt_solve.c, constraints.c and the footprints share about one configuration: arrays are
+ * kkt_values.v in the order of kkt_solve.h. */
 #ifndef KKT_KERNELS_KKT_SOLVE_SPACE_H
 #define KKT_KERNELS_KKT_SOLVE_SPACE_H
 
@@ -9,13 +9,31 @@
 int64_t kkt_solve_tiles(const int64_t *config);
 int64_t kkt_solve_tiles_per_warp(const int64_t *config);
 
-/* Chunk slots of the grid. One sequence: its chunks. Several: tokens / chunk + sequences, which is
+extern const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS];
+
+/* Rows that a block takes. */
+static inline int64_t kkt_solve_span(const int64_t *config) {
+    return config[KKT_SOLVE_CHUNK] * config[KKT_SOLVE_CHUNKS_PER_BLOCK];
+}
+
+static inline bool kkt_solve_uses_tensor_maps(const int64_t *config) {
+    return config[KKT_SOLVE_KLOAD] == KKT_KLOAD_TMA || config[KKT_SOLVE_STORE] >= KKT_STORE_TMA;
+}
+
+/* Span slots of the grid. One sequence: its spans. Several: tokens / span + sequences, which is
  * enough whatever their lengths; blocks of surplus slots leave at once. */
 int64_t kkt_solve_slots(const int64_t *problem, const int64_t *config);
 /* Blocks of the grid: a slot times the groups of value heads. */
 int64_t kkt_solve_blocks(const int64_t *problem, const int64_t *config);
 
+bool kkt_solve_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                          char *reason, size_t size);
+
+/* Fills what is common to both ways and asks the way's own file for the rest. */
 void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          kkt_footprint *out);
+/* footprint_registers.c: shared memory, registers, work and steps of couplings in registers. */
+void kkt_solve_footprint_registers(const int64_t *problem, const int64_t *config,
+                                   kkt_footprint *out);
 
 #endif

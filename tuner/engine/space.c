@@ -66,6 +66,23 @@ void kkt_space_decode(const kkt_space *space, int64_t ordinal, kkt_values *confi
     }
 }
 
+/* The next ordinal that differs in more than what `config` gives no effect: `ordinal` itself, or
+ * past all that share the most significant parameter without effect. */
+static int64_t next_distinct(const kkt_space *space, const kkt_values *config, int64_t ordinal) {
+    const kkt_param_table *table = &space->variant->params;
+    int64_t stride = 1;
+    int64_t next = ordinal;
+    for (size_t i = table->count; i-- > 0;) {
+        const kkt_param *param = &table->params[i];
+        if (param->depends_on > 0 && choices(space, i) > 1 && config->v[i] != param->fallback &&
+            !((param->depends_values >> config->v[param->depends_on - 1]) & 1)) {
+            next = (ordinal / stride + 1) * stride;
+        }
+        stride *= (int64_t)choices(space, i);
+    }
+    return next;
+}
+
 static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_point *out,
                        char *reason, size_t size) {
     if (!space->variant->applicable(&space->problem, config, space->arch, reason, size)) {
@@ -88,8 +105,13 @@ bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context
     char reason[240];
     while (space->next < space->raw_size) {
         kkt_values config;
-        out->ordinal = space->next++;
+        out->ordinal = space->next;
         kkt_space_decode(space, out->ordinal, &config);
+        space->next = next_distinct(space, &config, out->ordinal);
+        if (space->next != out->ordinal) {
+            continue;
+        }
+        space->next++;
         if (fill_point(space, &config, out, reason, sizeof reason)) {
             return true;
         }

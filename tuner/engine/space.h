@@ -22,7 +22,8 @@ kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
 void kkt_space_close(kkt_space *space);
 
 /* Every applicable and feasible point once; false at the end. `rejected`, where not NULL, is
- * called for each complete configuration that is turned down, with the reason. */
+ * called for each complete configuration that is turned down, with the reason; not for those that
+ * differ from others in nothing but parameters without effect (kkt_param.depends_on). */
 typedef void (*kkt_space_rejected)(void *context, const kkt_values *config, const char *reason);
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out);
 void kkt_space_rewind(kkt_space *space);

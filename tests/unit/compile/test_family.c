@@ -65,6 +65,26 @@ static void start(const kkt_param_table *table, kkt_values *out) {
         out->v[chunk] = 32;
 }
 
+/* Gives the parameter that `param` depends on a value under which it has an effect. */
+static void give_effect(const kkt_param_table *table, const kkt_param *param, kkt_values *config) {
+    if (param->depends_on == 0)
+        return;
+    const kkt_param *other = &table->params[param->depends_on - 1];
+    int64_t *value = &config->v[param->depends_on - 1];
+    for (size_t v = 0; v < other->count && !((param->depends_values >> *value) & 1); v++)
+        *value = other->values[v];
+}
+
+/* Gives every parameter without effect its fallback. */
+static void drop_without_effect(const kkt_param_table *table, kkt_values *config) {
+    for (size_t p = 0; p < table->count; p++) {
+        const kkt_param *param = &table->params[p];
+        if (param->depends_on > 0 &&
+            !((param->depends_values >> config->v[param->depends_on - 1]) & 1))
+            config->v[p] = param->fallback;
+    }
+}
+
 static void queue_each_value(family *f, variant_job job) {
     const kkt_param_table *table = &job.variant->params;
     for (size_t p = 0; p < table->count; p++)
@@ -72,6 +92,7 @@ static void queue_each_value(family *f, variant_job job) {
             start(table, &job.config);
             if ((p > 0 || v > 0) && table->params[p].values[v] == job.config.v[p])
                 continue;
+            give_effect(table, &table->params[p], &job.config);
             job.config.v[p] = table->params[p].values[v];
             if (!too_long(&job))
                 queue(f, &job);
@@ -85,6 +106,7 @@ static void queue_spread(family *f, variant_job job, size_t wanted, uint64_t *ra
          tries++) {
         for (size_t p = 0; p < table->count; p++)
             job.config.v[p] = table->params[p].values[next_random(random) % table->params[p].count];
+        drop_without_effect(table, &job.config);
         if (!too_long(&job))
             queue(f, &job);
     }

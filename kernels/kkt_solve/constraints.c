@@ -1,0 +1,240 @@
+/* Which configurations of kkt_solve make sense. Parameters that another leaves without effect have
+ * their default there, so that they do not multiply the space. */
+#include <stdio.h>
+
+#include "kernels/kkt_solve/space.h"
+
+#define WARP 32
+
+typedef struct constraint_context {
+    const int64_t *p; /* problem */
+    const int64_t *c; /* configuration */
+    const kkt_arch *arch;
+    char *reason;
+    size_t size;
+} constraint_context;
+
+/* Whether parameter `index` has its default value; else says that `why` leaves it no effect. */
+static bool is_default(const constraint_context *x, int index, const char *why) {
+    const kkt_param *param = &kkt_solve_params[index];
+    char value[24], fallback[24];
+    if (x->c[index] == param->fallback)
+        return true;
+    snprintf(x->reason, x->size, "%s=%s changes nothing where %s; only %s stands for it",
+             param->name, kkt_param_value_text(param, x->c[index], value), why,
+             kkt_param_value_text(param, param->fallback, fallback));
+    return false;
+}
+
+static bool all_default(const constraint_context *x, const int *indices, size_t count,
+                        const char *why) {
+    for (size_t i = 0; i < count; ++i)
+        if (!is_default(x, indices[i], why))
+            return false;
+    return true;
+}
+
+static bool base_fits(const constraint_context *x) {
+    const long long base = x->c[KKT_SOLVE_BASE], chunk = x->c[KKT_SOLVE_CHUNK];
+    if (base <= chunk)
+        return true;
+    snprintf(x->reason, x->size, "base %lld is above chunk %lld", base, chunk);
+    return false;
+}
+
+/* ---- couplings through shared memory ---- */
+
+static bool shared_memory(const constraint_context *x) {
+    static const int others[] = {KKT_SOLVE_MMA, KKT_SOLVE_STORE, KKT_SOLVE_CHUNKS_PER_BLOCK,
+                                 KKT_SOLVE_MIN_BLOCKS, KKT_SOLVE_CARVEOUT};
+    static const int idle[] = {KKT_SOLVE_COUPLE, KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_TRANSPOSE,
+                               KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
+    const int64_t *c = x->c;
+    const long long base = c[KKT_SOLVE_BASE], chunk = c[KKT_SOLVE_CHUNK];
+    const bool row = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_ROW;
+    if (!all_default(x, others, sizeof others / sizeof others[0],
+                     "couplings go through shared memory"))
+        return false;
+    if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN) {
+        snprintf(x->reason, x->size,
+                 "inverse=neumann keeps blocks in registers: couple is fp16 or bf16x3 there");
+        return false;
+    }
+    if (c[KKT_SOLVE_KLOAD] == KKT_KLOAD_TMA) {
+        snprintf(x->reason, x->size,
+                 "kload=tma writes swizzled tiles, which only couplings in registers read");
+        return false;
+    }
+    if (row && !is_default(x, KKT_SOLVE_BASE, "inverse is row"))
+        return false;
+    if (!row && !base_fits(x))
+        return false;
+    if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_FLAT && base == chunk) {
+        snprintf(x->reason, x->size,
+                 "base %lld leaves one block of chunk %lld and nothing to couple; "
+                 "inverse=recursive stands for it",
+                 base, chunk);
+        return false;
+    }
+    if ((row || base == chunk) &&
+        !all_default(x, idle, sizeof idle / sizeof idle[0], "the chunk is one block"))
+        return false;
+    if (c[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32 &&
+        !is_default(x, KKT_SOLVE_TRANSPOSE, "couple is tf32"))
+        return false;
+    const long long tiles = kkt_solve_tiles_per_warp(c), registers = 8 * tiles;
+    if (registers > 255) {
+        snprintf(
+            x->reason, x->size,
+            "chunk %lld at %lld threads keeps %lld tiles of K K^T in each warp: %lld registers "
+            "a thread, above 255",
+            chunk, (long long)c[KKT_SOLVE_THREADS], tiles, registers);
+        return false;
+    }
+    return true;
+}
+
+/* ---- couplings in registers ---- */
+
+static bool register_inverse(const constraint_context *x) {
+    const int64_t *c = x->c;
+    const int64_t inverse = c[KKT_SOLVE_INVERSE], base = c[KKT_SOLVE_BASE];
+    if (inverse == KKT_INVERSE_ROW || inverse == KKT_INVERSE_FLAT) {
+        snprintf(x->reason, x->size,
+                 "couplings in registers go by halves: inverse is recursive or neumann there");
+        return false;
+    }
+    if (inverse == KKT_INVERSE_NEUMANN)
+        return is_default(x, KKT_SOLVE_BASE, "inverse is neumann");
+    if (base > 16) {
+        snprintf(x->reason, x->size,
+                 "couplings in registers take diagonal blocks of 8 or 16 rows, not %lld",
+                 (long long)base);
+        return false;
+    }
+    if (c[KKT_SOLVE_CHUNK] == 16 && c[KKT_SOLVE_COUPLE] == KKT_COUPLE_FP16) {
+        snprintf(x->reason, x->size,
+                 "couple=fp16 saves nothing at chunk 16, where it would round T's small elements "
+                 "away; bf16x3 stands for it");
+        return false;
+    }
+    return base_fits(x);
+}
+
+static bool span_fits(const constraint_context *x) {
+    const long long span = kkt_solve_span(x->c), dk = x->p[KKT_SOLVE_DK];
+    if (dk % 64 != 0) {
+        snprintf(x->reason, x->size,
+                 "dk %lld is no multiple of 64, the width of a swizzled panel of K; couple fp32 or "
+                 "tf32 takes it",
+                 dk);
+        return false;
+    }
+    if (x->c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1 && span > 64) {
+        snprintf(x->reason, x->size, "%lld chunks of %lld rows are above 64 rows",
+                 (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
+        return false;
+    }
+    if (x->c[KKT_SOLVE_STORE] == KKT_STORE_TMA_HALVES &&
+        (x->c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1 || span < 32)) {
+        snprintf(x->reason, x->size,
+                 "store=tma_halves takes one chunk of 32 rows or more, not %lld of %lld",
+                 (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
+        return false;
+    }
+    return true;
+}
+
+static bool instructions_exist(const constraint_context *x) {
+    const int64_t *c = x->c;
+    if (kkt_solve_uses_tensor_maps(c) && !x->arch->has_tma) {
+        snprintf(x->reason, x->size, "%s has no TMA (tensor maps): sm90 or later does",
+                 x->arch->name);
+        return false;
+    }
+    if (c[KKT_SOLVE_MMA] != KKT_MMA_WGMMA)
+        return true;
+    if (!x->arch->has_wgmma) {
+        snprintf(x->reason, x->size, "%s has no wgmma: sm90 alone does", x->arch->name);
+        return false;
+    }
+    if (c[KKT_SOLVE_THREADS] != 128 || kkt_solve_span(c) != 64) {
+        snprintf(x->reason, x->size, "mma=wgmma takes 64 rows and 128 threads, not %lld and %lld",
+                 (long long)kkt_solve_span(c), (long long)c[KKT_SOLVE_THREADS]);
+        return false;
+    }
+    return true;
+}
+
+/* A warp takes a head; others would only load and multiply. A power of two of them is let stand,
+ * and the four that wgmma needs. */
+static bool warps_have_work(const constraint_context *x) {
+    const int64_t *c = x->c;
+    const int64_t warps = c[KKT_SOLVE_THREADS] / WARP, heads = c[KKT_SOLVE_HEADS_PER_BLOCK];
+    if (warps < 2 * heads || c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA)
+        return true;
+    snprintf(x->reason, x->size, "%lld warps for %lld head%s: one warp takes a head",
+             (long long)warps, (long long)heads, heads == 1 ? "" : "s");
+    return false;
+}
+
+static bool registers_left(const constraint_context *x) {
+    const long long blocks = x->c[KKT_SOLVE_MIN_BLOCKS], threads = x->c[KKT_SOLVE_THREADS];
+    if (blocks == 0)
+        return true;
+    const long long left = x->arch->registers_per_sm / (blocks * threads) / 8 * 8;
+    if (left >= 64 && left < 255)
+        return true;
+    snprintf(x->reason, x->size,
+             "min_blocks %lld of %lld threads leave %lld registers a thread: %s", blocks, threads,
+             left, left < 64 ? "fragments take more" : "that is no limit");
+    return false;
+}
+
+static bool in_registers(const constraint_context *x) {
+    static const int others[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_ROW_STRIDE, KKT_SOLVE_TRANSPOSE,
+                                 KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
+    if (!register_inverse(x) || !span_fits(x) || !instructions_exist(x) || !warps_have_work(x) ||
+        !registers_left(x) ||
+        !all_default(x, others, sizeof others / sizeof others[0], "couplings stay in registers"))
+        return false;
+    const long long tiles = kkt_solve_tiles_per_warp(x->c);
+    if (x->c[KKT_SOLVE_MMA] == KKT_MMA_SYNC && tiles > 20) {
+        snprintf(x->reason, x->size,
+                 "chunk %lld at %lld threads keeps %lld tiles of K K^T in each warp: more than 160 "
+                 "registers a thread",
+                 (long long)x->c[KKT_SOLVE_CHUNK], (long long)x->c[KKT_SOLVE_THREADS], tiles);
+        return false;
+    }
+    return true;
+}
+
+/* ---- both ---- */
+
+static bool fits(const constraint_context *x) {
+    const long long ratio = x->p[KKT_SOLVE_HEADS_V] / x->p[KKT_SOLVE_HEADS_K];
+    const long long heads = x->c[KKT_SOLVE_HEADS_PER_BLOCK];
+    if (ratio % heads != 0) {
+        snprintf(x->reason, x->size, "heads_per_block %lld does not divide heads_v/heads_k = %lld",
+                 heads, ratio);
+        return false;
+    }
+    const long long blocks = kkt_solve_blocks(x->p, x->c);
+    if (blocks > INT32_MAX) {
+        snprintf(x->reason, x->size, "%lld blocks are above the grid's limit of 2147483647",
+                 blocks);
+        return false;
+    }
+    return true;
+}
+
+bool kkt_solve_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                          char *reason, size_t size) {
+    const constraint_context x = {problem->v, config->v, arch, reason, size};
+    if (!arch->has_cp_async) {
+        snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores; sm80 or later does",
+                 arch->name);
+        return false;
+    }
+    return (kkt_solve_in_registers(config->v) ? in_registers(&x) : shared_memory(&x)) && fits(&x);
+}

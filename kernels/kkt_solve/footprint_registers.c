@@ -1,0 +1,244 @@
+/* One configuration of kkt_solve with couplings in registers as the model sees it. The buffers in
+ * shared memory are those of the plan at the top of register_path.cuh; the kernel asserts that
+ * their total is the same. */
+#include "kernels/kkt_solve/space.h"
+
+#include "model/ledger.h"
+
+#define WARP 32
+#define MATRIX_BYTES 128 /* 8 x 8 elements of 2 bytes */
+#define REGION_UNIT 1024 /* swizzled tiles begin at multiples of it */
+
+/* A configuration's derived sizes. */
+typedef struct sizes {
+    int64_t chunk, span, dk, threads, warps, heads;
+    bool gated, wgmma, neumann;
+    int64_t base, parts; /* rows of a substituted block; 2-byte words of an operand's element */
+    int64_t kload, store;
+    int64_t strips; /* of 16 rows, a span */
+    int64_t side;   /* strips a chunk */
+    int64_t chunks; /* a block */
+    int64_t tiles;  /* of K K^T, a block */
+} sizes;
+
+static sizes sizes_of(const int64_t *p, const int64_t *c) {
+    sizes s = {.chunk = c[KKT_SOLVE_CHUNK],
+               .span = kkt_solve_span(c),
+               .dk = p[KKT_SOLVE_DK],
+               .threads = c[KKT_SOLVE_THREADS],
+               .heads = c[KKT_SOLVE_HEADS_PER_BLOCK],
+               .gated = p[KKT_SOLVE_GATED] != 0,
+               .wgmma = c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA,
+               .neumann = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN,
+               .base = c[KKT_SOLVE_BASE],
+               .parts = c[KKT_SOLVE_COUPLE] == KKT_COUPLE_BF16X3 ? 2 : 1,
+               .kload = c[KKT_SOLVE_KLOAD],
+               .store = c[KKT_SOLVE_STORE],
+               .chunks = c[KKT_SOLVE_CHUNKS_PER_BLOCK],
+               .tiles = kkt_solve_tiles(c)};
+    s.warps = s.threads / WARP;
+    s.strips = s.span / 16;
+    s.side = s.chunk / 16;
+    return s;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* ---- buffers ---- */
+
+static int64_t scratch_bytes(const sizes *s) {
+    const int64_t blocks = s->span / s->base;
+    const int64_t words = blocks * (s->base * s->base + 8) * 4;
+    const int64_t matrices = s->parts * blocks * (s->base == 8 ? 1 : 4) * MATRIX_BYTES;
+    if (s->neumann)
+        return 0;
+    return s->strips <= 4 ? larger(words, matrices) : words + matrices;
+}
+
+/* The tile is dead when the regions and K K^T are written; whichever is larger owns the space, and
+ * the rest lies over it. */
+static void shared_memory(const sizes *s, kkt_footprint *fp) {
+    const bool halves = s->store == KKT_STORE_TMA_HALVES;
+    const bool alone = s->heads == 1 && s->chunks == 1;
+    const int64_t tile = s->span * s->dk * 2, k_kt = s->tiles * 1024;
+    /* Halves of a large chunk take turns in one place. */
+    const bool in_turn = halves && s->chunk > 64;
+    const int64_t out_rows = s->store == KKT_STORE_DIRECT ? 0 : s->span / (in_turn ? 2 : 1);
+    const int64_t out = out_rows * s->chunk * 2;
+    const int64_t scratch = scratch_bytes(s);
+    const int64_t scratch_at = alone ? k_kt : s->chunks > 1 ? out : 0;
+    const int64_t first_half_end = halves ? (alone ? k_kt : 0) + s->span * s->chunk : 0;
+    const int64_t region =
+        (larger(scratch_at + scratch, larger(out, first_half_end)) + REGION_UNIT - 1) /
+        REGION_UNIT * REGION_UNIT;
+    const int64_t regions = s->warps < s->heads ? s->warps : s->heads;
+    const int64_t work = alone ? region : regions * region + k_kt;
+    if (work > tile)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "work", 1, work, 1);
+    else
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->span, s->dk, 2);
+    const int owner = fp->buffer_count;
+    if (work > tile)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->span, s->dk, 2)->overlays = owner;
+    kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "k_kt", s->tiles, 256, 4)->overlays = owner;
+    if (scratch > 0)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "scratch", regions, scratch, 1)->overlays =
+            owner;
+    if (out > 0)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "out", regions * out_rows, s->chunk, 2)
+            ->overlays = owner;
+    kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "factors", s->heads * (s->gated ? 5 : 1), s->span,
+                         4);
+    if (s->kload == KKT_KLOAD_TMA)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "barrier", 1, 16, 1);
+}
+
+/* The larger of the two tables that live at different times: the tiles of K K^T, and the two
+ * inverted halves with what couples them. */
+static void registers(const sizes *s, int64_t tiles_per_warp, kkt_footprint *fp) {
+    const int64_t half = s->side / 2;
+    const int64_t blocks = s->side > 1 ? half * (half + 1) + half * half : s->strips;
+    const int64_t operands = blocks * 4 * s->parts;
+    const int64_t tiles = s->wgmma ? 32 : 8 * tiles_per_warp;
+    kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, tiles >= operands ? "k_kt" : "operands",
+                         s->threads, larger(tiles, operands), 4);
+    kkt_role *role = kkt_footprint_role(fp, "all", (int)s->threads);
+    /* Accumulators and a row of -L in flight, as sm_90a's compiler takes them. */
+    role->extra_registers = s->side > 1 ? 20.0 + 12.0 * (double)s->parts : 24;
+}
+
+/* ---- work ---- */
+
+/* Block products of one chunk's couplings, and blocks that are rounded to operands. */
+static double coupling_products(int64_t side) {
+    double products = 0;
+    for (int64_t half = side / 2, pairs = 1; half >= 1; half /= 2, pairs *= 2) {
+        /* a triangle of `half` strips times a square, on either side; below the top level half of
+         * the results are wanted in the other form as well */
+        const double one = (double)(half * half * (half + 1)) / 2;
+        products += (double)pairs * 2 * one;
+    }
+    return products;
+}
+
+typedef struct counts {
+    double instructions, wavefronts; /* of warps */
+} counts;
+
+/* K and K K^T, a block. */
+static counts of_block(const sizes *s) {
+    const double k_units = (double)(s->span * s->dk) / 8 / WARP;
+    const double depth = (double)s->dk / 16, tiles = (double)s->tiles;
+    counts n = {.instructions = 130.0 * (double)s->warps};
+    if (s->kload == KKT_KLOAD_TMA) {
+        n.instructions += 30;
+    } else {
+        n.instructions += k_units * 4;
+        n.wavefronts += k_units * 4;
+    }
+    if (s->wgmma) {
+        n.instructions += (double)s->warps * (depth * 4 + 60);
+    } else {
+        const double loads = s->warps == 1 ? (double)s->strips : tiles * 1.6;
+        n.instructions += depth * (2 * tiles + 3 * loads) + 8 * tiles;
+        n.wavefronts += depth * loads * 4;
+    }
+    n.instructions += tiles * 4;
+    n.wavefronts += tiles * 8;
+    return n;
+}
+
+/* Diagonal blocks of one head. */
+static counts of_diagonal(const sizes *s) {
+    const double strips = (double)s->strips, parts = (double)s->parts;
+    const double chains = (double)larger(s->span / WARP, 1);
+    const double terms = s->parts == 2 ? 3 : 1;
+    counts n = {strips * (s->gated ? 46 : 22), strips * (s->gated ? 10 : 9)};
+    if (s->neumann) {
+        n.instructions += strips * (40 + 3 * (4 * terms + 30 * parts));
+        return n;
+    }
+    n.wavefronts += strips * (s->base == 8 ? 4 : 8);
+    if (s->base == 8) {
+        n.instructions += strips * 6 + chains * (52 + 14 * parts);
+        n.wavefronts += chains * (10 + 4 * parts);
+        n.instructions += strips * (8 * parts + 3 * terms + 3 * (4 + 6 * parts));
+        n.wavefronts += strips * 4 * parts;
+    } else {
+        n.instructions += strips * 8 + chains * (190 + 20 * parts);
+        n.wavefronts += chains * (40 + 8 * parts);
+        n.instructions += strips * 6 * parts;
+        n.wavefronts += strips * 8 * parts;
+    }
+    return n;
+}
+
+/* Gate, couplings and output of one head. */
+static counts of_couplings(const sizes *s) {
+    const double chunks = (double)s->chunks, side = (double)s->side, parts = (double)s->parts;
+    const double below = chunks * side * (side - 1) / 2, blocks = chunks * side * side;
+    const double terms = s->parts == 2 ? 3 : 1;
+    const double products = chunks * coupling_products(s->side);
+    counts n = {(s->gated ? 70.0 : 30.0) * (double)larger(s->span / 64, 1), 16};
+    n.instructions += below * (24 + 10 * parts) + products * (2 * terms + 4 * parts);
+    n.wavefronts += below * 10;
+    /* Fragments to the tile, 512 bytes a block; 4-byte stores from fragments touch eight rows. */
+    if (s->store == KKT_STORE_DIRECT) {
+        n.instructions += blocks * 16;
+        n.wavefronts += blocks * 32;
+    } else {
+        n.instructions += blocks * 9;
+        n.wavefronts += blocks * 4;
+    }
+    if (s->store == KKT_STORE_STAGED) {
+        n.instructions += blocks * 7;
+        n.wavefronts += blocks * 8;
+    }
+    return n;
+}
+
+static void work(const sizes *s, kkt_footprint *fp) {
+    const double blocks = (double)fp->blocks, heads = (double)s->heads;
+    const double strips = (double)s->strips;
+    const counts block = of_block(s), diagonal = of_diagonal(s), couplings = of_couplings(s);
+    const double terms = s->parts == 2 ? 3 : 1;
+    const double products =
+        (double)s->chunks * coupling_products(s->side) + (s->neumann     ? 6 * strips
+                                                          : s->base == 8 ? strips
+                                                                         : 0);
+    const double multiplied = s->wgmma ? 64.0 * 64.0 : 256.0 * (double)s->tiles;
+    const double pairs = (double)(s->span * s->base * (s->base - 1)) / 2;
+    fp->tensor_flop =
+        blocks * (2 * multiplied * (double)s->dk + heads * products * terms * 2 * 4096);
+    fp->fp32_flop = blocks * heads * 2 * (pairs + 256.0 * (double)s->tiles);
+    fp->instructions =
+        blocks * (block.instructions + heads * (diagonal.instructions + couplings.instructions));
+    fp->smem_wavefronts =
+        blocks * (block.wavefronts + heads * (diagonal.wavefronts + couplings.wavefronts));
+}
+
+static void chain(const sizes *s, kkt_footprint *fp) {
+    const double levels = (double)kkt_inverse_levels(s->chunk, s->neumann ? 16 : s->base);
+    const double turns = (double)((s->heads + s->warps - 1) / s->warps);
+    kkt_footprint_step(fp, KKT_STEP_GLOBAL_LOAD, 1, 0);
+    kkt_footprint_step(fp, KKT_STEP_BARRIER, 3, 0);
+    kkt_footprint_step(fp, KKT_STEP_PRODUCT, (double)s->dk / 64, 0);
+    if (!s->neumann)
+        kkt_footprint_step(fp, KKT_STEP_SUBSTITUTION, turns * (double)(s->base - 1),
+                           (double)s->base / 2);
+    kkt_footprint_step(fp, KKT_STEP_MMA, turns * (2 * levels + (s->neumann ? 6 : 0)), 0);
+    kkt_footprint_step(fp, KKT_STEP_STORE, turns, 0);
+}
+
+void kkt_solve_footprint_registers(const int64_t *problem, const int64_t *config,
+                                   kkt_footprint *out) {
+    const sizes s = sizes_of(problem, config);
+    out->min_blocks = (int)config[KKT_SOLVE_MIN_BLOCKS];
+    out->barriers = 1;
+    shared_memory(&s, out);
+    registers(&s, kkt_solve_tiles_per_warp(config), out);
+    work(&s, out);
+    chain(&s, out);
+}

@@ -1,0 +1,68 @@
+// Which rows and heads a block of kkt_solve works on.
+#pragma once
+
+#include "device/types.cuh"
+#include "kkt_solve/parameters.cuh"
+
+// What of the problem this block works on: a span of whole chunks but for a sequence's last.
+struct Work {
+    i64 first;  // token of the span's first row, over the whole batch
+    int rows;   // valid rows, 1..span
+    int head_k; // key head
+    int head_v; // first of its value heads
+};
+
+struct Problem {
+    const u16 *k;
+    const float *beta;
+    const float *g;
+    const void *cu_seqlens; // NULL: every batch entry is one sequence of `tokens`
+    u16 *t;
+    i64 tokens;
+    int sequences, heads_k, heads_v;
+    int cu_seqlens_wide; // cu_seqlens holds 64-bit integers
+};
+
+KKT_DEVICE i64 sequence_start(const Problem &p, int n) {
+    return p.cu_seqlens_wide ? ((const i64 *)p.cu_seqlens)[n] : ((const int *)p.cu_seqlens)[n];
+}
+
+// Span `slot` of the grid; false for a surplus one. Sequence n owns the slots from
+// start(n) / span + n on: enough for its spans, and known to be at most tokens / span +
+// sequences in all without looking at the lengths.
+KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
+    i64 start, length, chunk;
+    if (p.cu_seqlens) {
+        int low = 0;
+        int high = p.sequences - 1;
+        while (low < high) {
+            const int middle = (low + high + 1) / 2;
+            if (sequence_start(p, middle) / P::span + middle <= slot)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        start = sequence_start(p, low);
+        length = sequence_start(p, low + 1) - start;
+        chunk = slot - (start / P::span + low);
+    } else {
+        const u32 chunks = (u32)((p.tokens + P::span - 1) / P::span);
+        start = slot / chunks * p.tokens;
+        length = p.tokens;
+        chunk = slot % chunks;
+    }
+    first = start + chunk * P::span;
+    const i64 left = length - chunk * P::span;
+    rows = left < P::span ? (int)left : P::span;
+    return left > 0;
+}
+
+KKT_DEVICE bool find_work(const Problem &p, Work &w) {
+    const u32 ratio = (u32)(p.heads_v / p.heads_k);
+    const u32 groups = ratio / P::heads;        // blocks a key head
+    const u32 blocks = (u32)p.heads_k * groups; // blocks a span
+    const u32 group = blockIdx.x % blocks;
+    w.head_k = (int)(group / groups);
+    w.head_v = (int)(w.head_k * ratio + group % groups * P::heads);
+    return find_rows(p, blockIdx.x / blocks, w.first, w.rows);
+}
