@@ -248,6 +248,9 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     if (status == KKT_OK) {
         status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
     }
+    if (status == KKT_OK && kkt_db_note(j->db)) {
+        fprintf(stderr, "kkttune: %s\n", kkt_db_note(j->db));
+    }
     if (status == KKT_OK) {
         j->on.arch = j->options.arch;
         j->on.device = j->options.device;
