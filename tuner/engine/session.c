@@ -139,24 +139,52 @@ static kkt_status predict_all(session *s, kkt_error *err) {
     return kkt_db_commit(s->db, err);
 }
 
+/* How many candidates each task may try. */
+static void share_budget(session *s) {
+    int64_t left = s->evals_left;
+    for (size_t i = 0; i < s->task_count; i++) {
+        task *t = &s->tasks[i];
+        int64_t tasks = (int64_t)(s->task_count - i);
+        int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : EVALS_PER_TASK;
+        if (s->options->budget_evals > 0) {
+            share = left / tasks + (left % tasks != 0);
+        }
+        t->share = share;
+        int64_t most = share < t->points ? share : t->points;
+        left -= s->options->budget_evals > 0 ? most : 0;
+        s->to_try += most;
+    }
+}
+
+static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    int64_t begun = s->tried;
+    if (s->options->revalidate) {
+        return session_revalidate_task(s, t, err);
+    }
+    int64_t share = t->share;
+    if (s->options->budget_evals > 0) { /* what earlier tasks left over is shared, too */
+        int64_t left = (int64_t)tasks;
+        share = s->evals_left / left + (s->evals_left % left != 0);
+    }
+    if (s->options->retry) {
+        status = session_retry_task(s, t, err);
+    }
+    if (status == KKT_OK) {
+        status = session_measure_task(s, t, share, err);
+    }
+    int64_t most = t->share < t->points ? t->share : t->points;
+    s->to_try += s->tried - begun - most; /* a search may end early */
+    return status;
+}
+
 static kkt_status measure_all(session *s, kkt_error *err) {
     kkt_status status = KKT_OK;
-    bool given = s->options->budget_evals > 0;
+    if (!s->options->revalidate) {
+        share_budget(s);
+    }
     for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
-        int64_t share = EVALS_PER_TASK;
-        if (s->options->exhaustive) {
-            share = kkt_space_raw_size(s->tasks[i].space);
-        }
-        if (given) {
-            int64_t left = (int64_t)(s->task_count - i);
-            share = (s->evals_left + left - 1) / left;
-        }
-        if (s->options->retry) {
-            status = session_retry_task(s, &s->tasks[i], err);
-        }
-        if (status == KKT_OK) {
-            status = session_measure_task(s, &s->tasks[i], share, err);
-        }
+        status = measure_task(s, &s->tasks[i], s->task_count - i, err);
     }
     return status;
 }

@@ -27,7 +27,14 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     out->outcome = result->outcome;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
     out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;
+    out->energy_mj = out->fresh_run ? result->run.energy_mj : (double)NAN;
+    out->rel_fro = out->fresh_run ? result->run.rel_fro : (double)NAN;
+    out->stale_run = result->has_run && result->stale_reason != NULL;
     out->finalist = out->fresh_run && result->run.policy && strstr(result->run.policy, "finalist");
+    const char *policy = out->fresh_run ? result->run.policy : NULL;
+    out->energetic = policy && strstr(policy, "energy_seconds=") &&
+                     !strstr(policy, "energy_seconds=0,") &&
+                     (out->finalist || strstr(policy, "energy_each=1"));
     bool failed_build = out->fresh_build && out->build_outcome != KKT_OUTCOME_COMPILED;
     bool failed_run =
         out->fresh_run && out->outcome != KKT_OUTCOME_OK && out->outcome != KKT_OUTCOME_NOISY;
@@ -82,6 +89,7 @@ static kkt_status put_prediction(session *s, trial *slot, kkt_error *err) {
 kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point, trial *out,
                               kkt_error *err) {
     memset(out, 0, sizeof *out);
+    out->known.time_us = out->known.energy_mj = out->known.rel_fro = (double)NAN;
     out->task = t;
     out->point = *point;
     out->id = (kkt_identity){
@@ -101,6 +109,12 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
     if (s->retrying) {
         forget_failure(&out->known);
     }
+    bool wants_energy = s->backend && s->options->policy.energy_each;
+    if (wants_energy && out->known.fresh_run && !out->known.failed && !out->known.energetic) {
+        out->known.settled = out->known.fresh_run = false; /* timed, but without its energy */
+    }
+    out->energy_mj = out->known.energy_mj;
+    out->rel_fro = out->known.rel_fro;
     status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
     return status == KKT_OK ? put_prediction(s, out, err) : status;
 }
@@ -136,9 +150,28 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
         .compile_ms = slot->compiled ? build->compile_ms : KKT_UNKNOWN_REAL,
     };
     kkt_status status = kkt_db_put_build(s->db, slot->candidate_id, &record, &slot->build_id, err);
+    if (status == KKT_OK && slot->compiled && !(build->ok && s->backend)) {
+        session_tell(s, slot, "compile", record.outcome, record.log, NULL);
+    }
     kkt_text_free(&options);
     kkt_text_free(&defines);
     return status;
+}
+
+/* Said once a run: the rows say it each for itself. */
+static void note_disturbance(session *s, const kkt_run_record *record) {
+    if (!record->disturbed) {
+        return;
+    }
+    s->out->counts.disturbed++;
+    if (!s->disturbance_told && s->options->note) {
+        const char *line = kkt_arena_printf(
+            s->arena,
+            "timings are disturbed (%s): stop what else uses the GPU; such rows are marked",
+            record->disturbed);
+        s->options->note(s->options->event_context, line);
+        s->disturbance_told = true;
+    }
 }
 
 kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
@@ -150,12 +183,39 @@ kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *
         kkt_arena_printf(s->arena, "%s%s", record.policy ? record.policy : "", policy_suffix);
     slot->run_outcome = record.outcome;
     slot->counted = false;
-    return kkt_db_put_run(s->db, slot->build_id, &record, &slot->run_id, err);
+    slot->energy_mj = record.energy_mj;
+    slot->rel_fro = record.rel_fro;
+    kkt_status status = kkt_db_put_run(s->db, slot->build_id, &record, &slot->run_id, err);
+    if (status == KKT_OK) {
+        note_disturbance(s, &record);
+        session_tell(s, slot, policy_suffix[0] != '\0' ? "finalist" : "measure", record.outcome,
+                     record.reason, &record);
+    }
+    return status;
+}
+
+void session_tell(const session *s, const trial *slot, const char *step, kkt_outcome outcome,
+                  const char *reason, const kkt_run_record *run) {
+    kkt_session_event event = {
+        .step = step,
+        .id = &slot->id,
+        .outcome = outcome,
+        .reason = reason,
+        .run = run,
+        .time_us = run ? run->time_us : slot->known.time_us,
+        .predicted_us = slot->point.prediction.predicted_us,
+    };
+    if (s->options->event) {
+        s->options->event(s->options->event_context, &event);
+    }
 }
 
 void session_count_reused(session *s, const trial *slot) {
     s->out->counts.reused++;
     s->out->counts.quarantined += slot->known.failed;
+    session_tell(s, slot, "reuse",
+                 slot->known.fresh_run ? slot->known.outcome : slot->known.build_outcome, NULL,
+                 NULL);
 }
 
 void session_count_outcome(session *s, kkt_outcome outcome) {
@@ -254,6 +314,7 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     kkt_space_rewind(t->space);
     while (kkt_space_next(t->space, note_reject, list, &point)) {
         s->out->counts.enumerated++;
+        t->points++;
     }
     s->out->counts.enumerated += list->total;
     s->out->counts.rejected += list->total;
