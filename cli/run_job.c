@@ -9,6 +9,7 @@
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/run_log.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
 #include "tuner/engine/session.h"
@@ -24,7 +25,8 @@ typedef struct job {
     kkt_backend_choice on;
     kkt_session_options options;
     kkt_progress progress;
-    kkt_json *files; /* an array */
+    kkt_run_log *log; /* NULL: none */
+    kkt_json *files;  /* an array */
 } job;
 
 static const char *option_or(const kkt_args *args, const char *name, const char *otherwise) {
@@ -61,6 +63,7 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     o->fixed = kernel ? kkt_args_get(j->args, "--config") : NULL;
     o->exhaustive = kkt_args_has(j->args, "--exhaustive");
     o->retry = kkt_args_has(j->args, "--retry");
+    o->revalidate = kkt_args_has(j->args, "--revalidate");
     if (seed_text && !kkt_parse_i64(seed_text, 0, INT64_MAX, &seed)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--seed '%s' is not a number from 0 up", seed_text);
     }
@@ -70,6 +73,11 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     kkt_status status = kkt_search_parse(option_or(j->args, "--search", search), &o->search, err);
     if (status == KKT_OK && kkt_args_get(j->args, "--budget")) {
         status = parse_budget(kkt_args_get(j->args, "--budget"), o, err);
+    }
+    if (status == KKT_OK && kkt_args_get(j->args, "--objective")) {
+        status = kkt_objective_parse(kkt_args_get(j->args, "--objective"), &o->objective, err);
+        /* Otherwise the finalists alone would have an energy, and they are chosen by time. */
+        o->policy.energy_each = o->objective == KKT_OBJECTIVE_ENERGY;
     }
     if (status == KKT_OK && kkt_args_get(j->args, "--counters")) {
         status = kkt_counters_scope_parse(kkt_args_get(j->args, "--counters"), &o->counters, err);
@@ -148,6 +156,7 @@ static void add_counts(kkt_json *root, const kkt_session_counts *c) {
         {"reused", c->reused},
         {"quarantined", c->quarantined},
         {"counted", c->counted},
+        {"disturbed", c->disturbed},
     };
     kkt_json *counts = kkt_json_add_object(root, "candidates");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -200,6 +209,10 @@ static void print_summary(job *j, const kkt_view *view, const kkt_session_summar
                "--retry does\n",
                (long long)c->quarantined);
     }
+    if (c->disturbed > 0) {
+        printf("%lld timings were disturbed by something else on the GPU; their rows say by what\n",
+               (long long)c->disturbed);
+    }
     for (const kkt_json *file = kkt_json_first(j->files); file; file = kkt_json_next(file)) {
         printf("%s\n", kkt_json_as_string(file));
     }
@@ -234,6 +247,30 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
 
 /* ---- the run ---- */
 
+static void on_event(void *context, const kkt_session_event *event) {
+    job *j = context;
+    kkt_progress_result(&j->progress, event);
+    kkt_run_log_event(j->log, event);
+}
+
+static void on_note(void *context, const char *line) {
+    job *j = context;
+    kkt_progress_note(&j->progress, line);
+    kkt_run_log_note(j->log, line);
+}
+
+/* What needs the backend to be known: the log says which device it is about. */
+static kkt_status prepare_log(job *j, kkt_error *err) {
+    const char *path = kkt_args_get(j->args, "--log");
+    if (j->options.revalidate && !j->on.backend) {
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
+                        "--revalidate measures again, and there is no GPU of %s here; leave it "
+                        "out to replay recorded measurements",
+                        j->options.arch->name);
+    }
+    return path ? kkt_run_log_open(path, &j->options, &j->log, err) : KKT_OK;
+}
+
 static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
     if (status == KKT_OK) {
@@ -258,6 +295,9 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
         j->options.device = j->on.device;
     }
     if (status == KKT_OK) {
+        status = prepare_log(j, err);
+    }
+    if (status == KKT_OK) {
         kkt_compile_pool_options options = {.cache = kkt_args_get(j->args, "--cache")};
         status = kkt_compile_pool_open(&options, &j->pool, err);
     }
@@ -277,7 +317,11 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     j->options.reference_folder = j->on.replay ? j->on.reference_folder : NULL;
     j->options.progress = kkt_progress_show;
     j->options.progress_context = &j->progress;
+    j->options.event = on_event;
+    j->options.note = on_note;
+    j->options.event_context = j;
     kkt_progress_open(&j->progress);
+    j->progress.budget_seconds = j->options.budget_seconds;
     kkt_interrupt_watch();
     status = kkt_session_run(&j->options, j->db, j->pool, j->on.type, j->on.backend, &summary, err);
     kkt_progress_close(&j->progress);
@@ -286,6 +330,9 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     }
     if (status == KKT_OK) {
         status = write_results(j, &summary, err);
+    }
+    if (status == KKT_OK) {
+        status = kkt_run_log_end(j->log, &summary, err);
     }
     if (status == KKT_OK && summary.interrupted) {
         return kkt_fail(err, KKT_ERR_MISSING, 0,
@@ -304,6 +351,7 @@ kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error
         .files = kkt_json_array(),
     };
     kkt_status status = run(&j, kernel, err);
+    kkt_run_log_close(j.log);
     kkt_backend_choice_drop(&j.on);
     kkt_compile_pool_close(j.pool);
     kkt_db_close(j.db);

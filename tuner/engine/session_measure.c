@@ -256,7 +256,15 @@ static kkt_status retime(session *s, record **best, size_t count, kkt_error *err
     return all_known || alone ? KKT_OK : session_retime(s, slots, count, suffixes, err);
 }
 
+/* How many groups of finalists there can be. */
+static int64_t chunk_values(const task *t) {
+    const kkt_param_table *table = &t->variant->params;
+    int index = t->kernel->chunk_param ? kkt_params_find(table, t->kernel->chunk_param) : -1;
+    return index < 0 ? 1 : (int64_t)table->params[index].count;
+}
+
 static kkt_status retime_finalists(session *s, const history *all, kkt_error *err) {
+    int64_t groups = 0;
     record **sorted = kkt_arena_array(s->arena, all->count + 1, sizeof *sorted);
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -265,7 +273,7 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
         }
     }
     qsort(sorted, count, sizeof *sorted, by_cost);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !session_interrupted(); i++) {
         if (!sorted[i]) {
             continue;
         }
@@ -285,6 +293,8 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
         if (status != KKT_OK) {
             return status;
         }
+        session_progress(s, "finalists", ++groups, chunk_values(best[0]->slot.task),
+                         best[0]->slot.task->problem_text);
     }
     return KKT_OK;
 }
