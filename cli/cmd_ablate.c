@@ -49,12 +49,25 @@ typedef struct job {
 
 /* ---- what is asked for ---- */
 
+static bool has_device_code(const kkt_kernel *kernel) {
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        if (kernel->variants[i].source) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static kkt_status choose_variant(job *j, kkt_error *err) {
     const kkt_kernel *kernel = j->options.session.kernel;
     const char *name = kkt_args_get(j->args, "--style");
     const kkt_style *style = name ? kkt_style_find(name) : NULL;
-    if (!name) {
+    if (!name && has_device_code(kernel)) {
         return KKT_OK;
+    }
+    if (!name) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no device code yet: nothing can be compared",
+                        kernel->name);
     }
     j->options.variant = style ? kkt_kernel_variant(kernel, style->id) : NULL;
     if (j->options.variant && j->options.variant->source) {
