@@ -155,8 +155,7 @@ static const char *why_undecided(kkt_arena *arena, const kkt_ablation_row *row) 
         if (point->reason != NULL)
             return kkt_arena_printf(arena, "%s: %s", point->outcome, point->reason);
     }
-    return kkt_arena_printf(arena, "not %s here: predicted only",
-                            kkt_evidence_name(row->decided_by));
+    return kkt_arena_printf(arena, "not %s here", kkt_evidence_name(row->decided_by));
 }
 
 /* An old source's figures say nothing beside a new one's. */

@@ -227,8 +227,9 @@ static kkt_status settle(session *s, trial *item, kkt_error *err) {
     return status;
 }
 
-static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
-    double limit = s->options->budget_seconds > 0 ? s->options->budget_seconds : COMPILE_SECONDS;
+/* At most `seconds`, where the run has no budget of its own. */
+static kkt_status run_queue(session *s, queue *q, double seconds, kkt_error *err) {
+    double limit = s->options->budget_seconds > 0 ? s->options->budget_seconds : seconds;
     double end = session_seconds(s) + limit;
     size_t next = 0;
     size_t done = 0;
@@ -266,7 +267,7 @@ static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
 
 kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err) {
     queue q = {.slots = slots, .count = count, .capacity = count};
-    return run_queue(s, &q, err);
+    return run_queue(s, &q, (double)INFINITY, err);
 }
 
 kkt_status session_compile_all(session *s, kkt_error *err) {
@@ -284,5 +285,5 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
         return status;
     }
     status = kkt_db_commit(s->db, err);
-    return status == KKT_OK ? run_queue(s, &q, err) : status;
+    return status == KKT_OK ? run_queue(s, &q, COMPILE_SECONDS, err) : status;
 }

@@ -106,7 +106,7 @@ kkt_status session_submit(session *s, trial *slot, kkt_error *err);
 /* Hands finished compile jobs to their slots until `wanted` has its own (NULL: until any one
  * arrived), `seconds` pass or the run is interrupted. */
 kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_error *err);
-/* Compiles and stores those without a fresh build, within the run's limit of time. */
+/* Compiles and stores those without a fresh build, within the run's budget of time. */
 kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err);
 kkt_status session_compile_all(session *s, kkt_error *err);
 
