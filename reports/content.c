@@ -76,6 +76,10 @@ static const char *short_config(const kkt_view *view, const char *kernel, const 
     return short_text(view, kernel, TEXT_CONFIG, config, false, arena);
 }
 
+const char *kkt_content_config(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena) {
+    return short_config(view, entry->kernel, entry->config, arena);
+}
+
 static void add_shared(const kkt_view *view, const kkt_entry *first, kkt_document *document) {
     kkt_document_paragraph(
         document, "Common to all problems below: %s. Common to all configurations below: %s.",
@@ -457,6 +461,7 @@ static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out
             continue;
         kkt_content_scatter(view, kernel, out);
         add_winners(view, kernel, out);
+        kkt_content_counters(view, kernel, out);
         add_effects(view, kernel, out);
     }
 }

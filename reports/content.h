@@ -18,6 +18,13 @@ void kkt_content_scatter(const kkt_view *view, const char *kernel, kkt_document 
 /* An entry's problem without what all problems of its kernel agree on: "k=v, k=v". */
 const char *kkt_content_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
 
+/* Its part on counted against predicted bytes of a kernel (content_counters.c); nothing where
+ * counters were not asked for. */
+void kkt_content_counters(const kkt_view *view, const char *kernel, kkt_document *document);
+
+/* An entry's configuration without what all configurations of its kernel agree on. */
+const char *kkt_content_config(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
+
 /* "12.3" with three significant digits, "-" where unknown; `out` is returned. */
 const char *kkt_content_real(double value, char out[32]);
 

@@ -15,6 +15,7 @@ void kkt_entry_clear(kkt_entry *entry) {
     entry->time_us = entry->low_us = entry->high_us = KKT_UNKNOWN_REAL;
     entry->predicted_us = entry->lower_bound_us = KKT_UNKNOWN_REAL;
     entry->hbm_bytes = entry->hbm_bytes_per_token = entry->chain_steps = KKT_UNKNOWN_REAL;
+    entry->hbm_bytes_counted = KKT_UNKNOWN_REAL;
     entry->rel_fro = entry->max_abs = entry->tolerance = KKT_UNKNOWN_REAL;
 }
 

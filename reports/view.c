@@ -219,6 +219,8 @@ static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *are
     entry->rel_fro = run->rel_fro;
     entry->max_abs = run->max_abs;
     entry->tolerance = run->tolerance;
+    entry->hbm_bytes_counted = run->hbm_bytes_counted;
+    entry->counters_note = kkt_arena_strdup(arena, run->counters_note);
     entry->gpu = kkt_arena_strdup(arena, run->gpu);
     entry->driver = kkt_arena_strdup(arena, run->driver);
     entry->date = kkt_arena_strdup(arena, run->date);

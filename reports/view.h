@@ -33,6 +33,8 @@ typedef struct kkt_entry {
     int64_t samples;
     bool calibrated; /* the prediction's constants were measured on the device */
     double predicted_us, lower_bound_us, hbm_bytes, hbm_bytes_per_token;
+    double hbm_bytes_counted;  /* by hardware counters; NaN: not counted */
+    const char *counters_note; /* why, or what is to be known of the count; NULL: nothing */
     double chain_steps;
     int blocks_per_sm;
     const char *limiter;
