@@ -106,10 +106,26 @@ static void short_cell(kkt_table *out, const kkt_param_table *table, const char 
     kkt_text_free(&text);
 }
 
+/* Beside the time: what the choice was made by, or what was expected. */
+static void cell_figure(kkt_table *out, kkt_objective objective, const kkt_entry *e) {
+    double cost = kkt_objective_cost(objective, e->predicted_us, e->energy_mj, e->rel_fro);
+    if (!isfinite(cost)) {
+        kkt_table_cell(out, "-");
+    } else if (objective == KKT_OBJECTIVE_ERROR) {
+        kkt_table_cell(out, "%.3g", cost);
+    } else {
+        kkt_table_cell(out, "%.1f", cost);
+    }
+}
+
 static void print_best(const kkt_view *view) {
-    static const char *const headings[] = {
-        "kernel", "problem",      "C",          "time us",
-        "ties",   "predicted us", "provenance", "configuration (what is not the default)"};
+    static const char *const figures[] = {[KKT_OBJECTIVE_TIME] = "predicted us",
+                                          [KKT_OBJECTIVE_ENERGY] = "energy mJ",
+                                          [KKT_OBJECTIVE_ERROR] = "relative error"};
+    const char *const headings[] = {"kernel",     "problem",
+                                    "C",          "time us",
+                                    "ties",       figures[view->objective],
+                                    "provenance", "configuration (what is not the default)"};
     kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *e = &view->entries[i];
@@ -127,7 +143,7 @@ static void print_best(const kkt_view *view) {
             kkt_table_cell(table, "-");
         }
         kkt_table_cell(table, "%zu", e->tie_count);
-        kkt_table_cell(table, "%.1f", e->predicted_us);
+        cell_figure(table, view->objective, e);
         kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
         short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
     }
@@ -223,11 +239,14 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
     bool compiles = !kkt_compile_pool_unavailable(j->pool);
     const kkt_freshness *freshness =
         kkt_freshness_make(j->arena, compiles ? kkt_compile_pool_version(j->pool) : NULL);
-    kkt_status status =
-        kkt_view_make(j->db, freshness, j->options.arch, j->options.device,
-                      j->options.kernel ? j->options.kernel->name : NULL, j->arena, &view, err);
+    kkt_status status = kkt_view_make_by(j->db, freshness, j->options.arch, j->options.device,
+                                         j->options.kernel ? j->options.kernel->name : NULL,
+                                         j->options.objective, j->arena, &view, err);
     if (status != KKT_OK) {
         return status;
+    }
+    if (kkt_args_has(j->args, "--pareto")) {
+        kkt_view_add_pareto(&view, j->arena);
     }
     const char *suffix =
         kkt_args_has(j->args, "--device")

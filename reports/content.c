@@ -290,9 +290,9 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
 }
 
 static void add_winners(const kkt_view *view, const char *kernel, kkt_document *document) {
-    static const char *const headings[] = {"Problem",    "#C",         "Configuration",
-                                           "#Time, us",  "#Ties",      "#Relative error",
-                                           "#Tolerance", "Provenance", NULL};
+    static const char *const headings[] = {
+        "Problem",         "#C",         "Configuration", "#Time, us",  "#Ties",
+        "#Relative error", "#Tolerance", "#Energy, mJ",   "Provenance", NULL};
     kkt_document_heading(document, 3, "%s: winners and ties", kernel);
     kkt_block *table = kkt_document_table(
         document, "The best configuration of each problem and chunk size", headings);
@@ -309,13 +309,16 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         char time[32];
         if (kkt_entry_measured(entry))
             kkt_document_cell(document, row, "%s%s", kkt_content_real(entry->time_us, time),
-                              entry->noisy ? " (noisy)" : "");
+                              entry->noisy       ? " (noisy)"
+                              : entry->disturbed ? " (disturbed)"
+                                                 : "");
         else
             kkt_document_cell(document, row, "%s predicted",
                               kkt_content_real(entry->predicted_us, time));
         cell_int(document, row, (int64_t)entry->tie_count);
         cell_real(document, row, entry->rel_fro);
         cell_real(document, row, entry->tolerance);
+        cell_real(document, row, entry->energy_mj);
         kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
     }
     for (size_t i = 0; i < view->entry_count; i++) {
@@ -462,6 +465,7 @@ static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out
         kkt_content_scatter(view, kernel, out);
         add_winners(view, kernel, out);
         kkt_content_counters(view, kernel, out);
+        kkt_content_pareto(view, kernel, out);
         add_effects(view, kernel, out);
     }
 }
@@ -475,6 +479,7 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
     add_summary(view, out);
     add_model_error(view, out);
     add_reading(out);
+    kkt_content_objective(view, out);
     add_kernels(view, false, out);
     add_kernels(view, true, out);
     kkt_content_claims(view, out);

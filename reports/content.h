@@ -25,6 +25,11 @@ void kkt_content_counters(const kkt_view *view, const char *kernel, kkt_document
 /* An entry's configuration without what all configurations of its kernel agree on. */
 const char *kkt_content_config(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
 
+/* What winners are chosen by where it is not time, and what disturbed the timings of those shown;
+ * and the Pareto front of a kernel, where one was asked for (content_pareto.c). */
+void kkt_content_objective(const kkt_view *view, kkt_document *document);
+void kkt_content_pareto(const kkt_view *view, const char *kernel, kkt_document *document);
+
 /* "12.3" with three significant digits, "-" where unknown; `out` is returned. */
 const char *kkt_content_real(double value, char out[32]);
 

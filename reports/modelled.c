@@ -17,6 +17,7 @@ void kkt_entry_clear(kkt_entry *entry) {
     entry->hbm_bytes = entry->hbm_bytes_per_token = entry->chain_steps = KKT_UNKNOWN_REAL;
     entry->hbm_bytes_counted = KKT_UNKNOWN_REAL;
     entry->rel_fro = entry->max_abs = entry->tolerance = KKT_UNKNOWN_REAL;
+    entry->energy_mj = KKT_UNKNOWN_REAL;
 }
 
 bool kkt_modelled_find(const char *kernel, const char *style, const kkt_kernel **out_kernel,

@@ -219,6 +219,8 @@ static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *are
     entry->rel_fro = run->rel_fro;
     entry->max_abs = run->max_abs;
     entry->tolerance = run->tolerance;
+    entry->energy_mj = run->energy_mj;
+    entry->disturbed = kkt_arena_strdup(arena, run->disturbed);
     entry->hbm_bytes_counted = run->hbm_bytes_counted;
     entry->counters_note = kkt_arena_strdup(arena, run->counters_note);
     entry->gpu = kkt_arena_strdup(arena, run->gpu);
@@ -230,6 +232,7 @@ static void add_result(builder *b, const kkt_result *result) {
     kkt_entry *entry = add_row(b);
     kkt_arena *arena = b->arena;
     kkt_entry_clear(entry);
+    entry->objective = b->view->objective;
     entry->kernel = kkt_arena_strdup(arena, result->id.kernel);
     entry->style = kkt_arena_strdup(arena, result->id.style);
     entry->problem = kkt_arena_strdup(arena, result->id.problem);
@@ -369,8 +372,7 @@ static void find_ties(builder *b, kkt_entry *best, const kkt_entry *rows, size_t
         count = 1;
     const char **ties = kkt_arena_array(b->arena, count, sizeof *ties);
     for (size_t i = 1; i < count && kkt_entry_rank(&rows[i]) == kkt_entry_rank(best); i++)
-        if (rows[i].low_us <= best->high_us && best->low_us <= rows[i].high_us &&
-            strcmp(rows[i].config, best->config) != 0)
+        if (kkt_entry_tied(&rows[i], best) && strcmp(rows[i].config, best->config) != 0)
             ties[best->tie_count++] = rows[i].config;
     qsort(ties, best->tie_count, sizeof *ties, compare_texts);
     best->ties = ties;
@@ -475,10 +477,11 @@ static int compare_rejects(const void *left, const void *right) {
     return order != 0 ? order : strcmp(a->reason, b->reason);
 }
 
-kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
-                         const kkt_device *device, const char *kernel, kkt_arena *arena,
-                         kkt_view *out, kkt_error *err) {
+kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                            const kkt_device *device, const char *kernel, kkt_objective objective,
+                            kkt_arena *arena, kkt_view *out, kkt_error *err) {
     memset(out, 0, sizeof *out);
+    out->objective = objective;
     out->arch = arch;
     out->device = device;
     builder b = {.arena = arena, .arch = arch, .device = device, .view = out};

@@ -4,6 +4,7 @@
 #define KKT_REPORTS_VIEW_H
 
 #include "base/arena.h"
+#include "db/objective.h"
 #include "db/store.h"
 #include "model/arch.h"
 
@@ -40,6 +41,9 @@ typedef struct kkt_entry {
     const char *limiter;
     const char *reason; /* the prediction's sentence */
     double rel_fro, max_abs, tolerance;
+    double energy_mj;        /* of one launch; NaN: not measured */
+    const char *disturbed;   /* what else used the GPU; NULL: nothing was noticed */
+    kkt_objective objective; /* what the view goes by */
     const char *kernel_hash; /* of the build; the present source's where there is none */
     const char *gpu, *driver, *date;
     const char *const *ties; /* configurations within noise, canonical texts, sorted;
@@ -79,19 +83,36 @@ typedef struct kkt_view {
     size_t effect_count;
     kkt_effect *effects; /* sorted as entries, then in the order of parameters and values */
     int64_t candidates, measured, replayed, compiled, stale;
+    kkt_objective objective;
+    size_t pareto_count;
+    const kkt_entry **pareto; /* see kkt_view_add_pareto; none until then */
 } kkt_view;
 
 /* Builds the view of an architecture and device (`kernel` NULL: all; `db` NULL: the model alone).
  * The best entry: measured or replayed before noisy before compiled before predicted, and within
  * each fresh before stale, so that an edited kernel keeps its old result, marked stale, until a new
  * one is measured; then the smallest median (without one: no spills, then the smallest prediction),
- * then the lower end of the interval, then the configuration's text. The same database always gives
+ * then the lower end of the interval, then the configuration's text. By energy or by error that
+ * figure comes before the median, and what lacks it comes last. The same database always gives
  * the same winner. Results of the same rank whose intervals overlap the winner's are its ties.
  * Kernel, style, problem (the defaults and those of the database) and chunk without any result
  * get the configuration that the model likes best. */
 kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                          const kkt_device *device, const char *kernel, kkt_arena *arena,
                          kkt_view *out, kkt_error *err);
+
+/* The same with another objective than time. */
+kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                            const kkt_device *device, const char *kernel, kkt_objective objective,
+                            kkt_arena *arena, kkt_view *out, kkt_error *err);
+/* Lists, for each kernel and problem over all its styles and chunk sizes, the fresh measured rows
+ * that no other one of them beats or equals in time, energy and error while being better in one;
+ * of equal ones the first by kkt_entry_compare. An energy that was not measured counts as the
+ * largest. Sorted: kernel, problem, time. */
+void kkt_view_add_pareto(kkt_view *view, kkt_arena *arena);
+/* Whether the objective makes no difference between two measured entries: intervals of time that
+ * overlap, energies within 2 % (what the device's counter repeats), or equal errors. */
+bool kkt_entry_tied(const kkt_entry *a, const kkt_entry *b);
 
 /* Entries of equal rank are comparable with each other; a higher one always wins. */
 typedef enum kkt_rank {

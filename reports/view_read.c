@@ -104,6 +104,7 @@ static const char *read_entry(const kkt_json *json, kkt_arena *arena, kkt_entry 
     read_real(time, "high", &entry->high_us);
     read_real(json, "predicted_us", &entry->predicted_us);
     read_real(json, "lower_bound_us", &entry->lower_bound_us);
+    read_real(json, "energy_mj", &entry->energy_mj);
     read_real(error, "rel_fro", &entry->rel_fro);
     read_real(error, "max_abs", &entry->max_abs);
     read_real(error, "tolerance", &entry->tolerance);
