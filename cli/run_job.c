@@ -278,18 +278,6 @@ static void on_note(void *context, const char *line) {
     kkt_run_log_note(j->log, line);
 }
 
-/* What needs the backend to be known: the log says which device it is about. */
-static kkt_status prepare_log(job *j, kkt_error *err) {
-    const char *path = kkt_args_get(j->args, "--log");
-    if (j->options.revalidate && !j->on.backend) {
-        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
-                        "--revalidate measures again, and there is no GPU of %s here; leave it "
-                        "out to replay recorded measurements",
-                        j->options.arch->name);
-    }
-    return path ? kkt_run_log_open(path, &j->options, &j->log, err) : KKT_OK;
-}
-
 static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
     if (status == KKT_OK) {
@@ -300,6 +288,9 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     }
     if (status == KKT_OK) {
         status = kkt_folder_check_writable(j->out_folder, err);
+    }
+    if (status == KKT_OK && kkt_args_get(j->args, "--log")) {
+        status = kkt_run_log_open(kkt_args_get(j->args, "--log"), &j->log, err);
     }
     if (status == KKT_OK) {
         status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
@@ -313,8 +304,11 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
         status = kkt_backend_choice_make(&j->on, err);
         j->options.device = j->on.device;
     }
-    if (status == KKT_OK) {
-        status = prepare_log(j, err);
+    if (status == KKT_OK && j->options.revalidate && !j->on.backend) {
+        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
+                          "--revalidate measures again, and there is no GPU of %s here; leave it "
+                          "out to replay recorded measurements",
+                          j->options.arch->name);
     }
     if (status == KKT_OK) {
         kkt_compile_pool_options options = {.cache = kkt_args_get(j->args, "--cache")};
@@ -339,6 +333,7 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     j->options.event = on_event;
     j->options.note = on_note;
     j->options.event_context = j;
+    kkt_run_log_begin(j->log, &j->options);
     kkt_progress_open(&j->progress);
     j->progress.budget_seconds = j->options.budget_seconds;
     kkt_interrupt_watch();

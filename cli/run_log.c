@@ -50,8 +50,7 @@ static void add_known_int(kkt_json *line, const char *key, int64_t value) {
     }
 }
 
-kkt_status kkt_run_log_open(const char *path, const kkt_session_options *options, kkt_run_log **out,
-                            kkt_error *err) {
+kkt_status kkt_run_log_open(const char *path, kkt_run_log **out, kkt_error *err) {
     FILE *file = fopen(path, "we");
     if (!file) {
         return kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, errno, "cannot write the log '%s'", path);
@@ -61,12 +60,21 @@ kkt_status kkt_run_log_open(const char *path, const kkt_session_options *options
         fclose(file);
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     }
-    kkt_text policy = {0};
     log->file = file;
     log->path = strdup(path);
     log->begun_s = now_seconds();
+    *out = log;
+    return KKT_OK;
+}
+
+void kkt_run_log_begin(kkt_run_log *log, const kkt_session_options *options) {
+    kkt_text policy = {0};
+    if (!log) {
+        return;
+    }
     kkt_json *line = kkt_json_object();
     kkt_json_add_string(line, "schema", "kkttune.log/1");
+    kkt_json_add_string(line, "step", "begin");
     kkt_json_add_string(line, "version", KKT_VERSION);
     kkt_json_add_string(line, "arch", options->arch->name);
     kkt_json_add_string(line, "device", options->device->name);
@@ -74,8 +82,6 @@ kkt_status kkt_run_log_open(const char *path, const kkt_session_options *options
     kkt_json_add_string(line, "policy", kkt_text_get(&policy));
     kkt_text_free(&policy);
     write_line(log, line);
-    *out = log;
-    return KKT_OK;
 }
 
 static kkt_json *new_line(const kkt_run_log *log, const char *step) {

@@ -6,13 +6,14 @@
 
 typedef struct kkt_run_log kkt_run_log;
 
-/* Replaces the file and writes the first line, which says of what the log is. */
-kkt_status kkt_run_log_open(const char *path, const kkt_session_options *options, kkt_run_log **out,
-                            kkt_error *err);
-void kkt_run_log_event(kkt_run_log *log, const kkt_session_event *event); /* NULL is a no-op */
-void kkt_run_log_note(kkt_run_log *log, const char *line);                /* NULL is a no-op */
-/* Writes the last line and closes. KKT_ERR_ENVIRONMENT where any line could not be written. */
+/* Replaces the file; KKT_ERR_ENVIRONMENT where it cannot be written. */
+kkt_status kkt_run_log_open(const char *path, kkt_run_log **out, kkt_error *err);
+/* The first line: of what the log is. NULL is a no-op, here and below. */
+void kkt_run_log_begin(kkt_run_log *log, const kkt_session_options *options);
+void kkt_run_log_event(kkt_run_log *log, const kkt_session_event *event);
+void kkt_run_log_note(kkt_run_log *log, const char *line);
+/* Writes the last line. KKT_ERR_ENVIRONMENT where any line could not be written. */
 kkt_status kkt_run_log_end(kkt_run_log *log, const kkt_session_summary *summary, kkt_error *err);
-void kkt_run_log_close(kkt_run_log *log); /* without a last line; NULL is a no-op */
+void kkt_run_log_close(kkt_run_log *log);
 
 #endif
