@@ -41,18 +41,18 @@ done
 cp whole.db locked.db
 : >holder
 : >moment
-python3 -c 'import sqlite3, sys
+python3 -c 'import sqlite3, time
 db = sqlite3.connect("locked.db", isolation_level=None)
 db.execute("BEGIN IMMEDIATE")
 print("locked", flush=True)
-sys.stdin.read()' < <(exec sleep 600) >holder &
+time.sleep(600)' >holder 2>/dev/null &
 holder=$!
 trap 'kill "$holder" 2>/dev/null; rm -rf "$work"' EXIT
 until grep -q locked holder; do sleep 0.05; done
 (
-    begun=$SECONDS code=0
-    "$kkttune" "${main[@]}" --db locked.db --out locked >locked.out 2>locked.err </dev/null || code=$?
-    echo "$code $((SECONDS - begun))" >locked.code
+    begun=$SECONDS ended=0
+    "$kkttune" "${main[@]}" --db locked.db --out locked >locked.out 2>locked.err </dev/null || ended=$?
+    echo "$ended $((SECONDS - begun))" >locked.code
 ) &
 waiting=$!
 
