@@ -80,6 +80,7 @@ kkt_status kkt_gpu_session_submit(kkt_gpu_session *session, const kkt_kernel *ke
     kkt_text defines = {0};
     kkt_compile_job job;
     kkt_compile_job_fill(kernel, variant, problem, config, session->arch, &defines, &job);
+    job.source_text = session->source_text;
     kkt_status status = kkt_compile_pool_submit(session->pool, variant, &job, tag, err);
     kkt_text_free(&defines);
     return status;
