@@ -11,31 +11,45 @@ const char *kkt_lookup_tier_name(kkt_lookup_tier tier) {
     return names[tier];
 }
 
-static double weight_of(const char *key) {
+kkt_lookup_rule kkt_lookup_rule_of(const kkt_param *param) {
     static const struct {
         const char *key;
-        double weight;
-    } weights[] = {{"batch", 0.5}, {"sequences", 0.5}, {"dk", 4}, {"dv", 4}};
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
-        if (strcmp(weights[i].key, key) == 0)
-            return weights[i].weight;
-    return 1;
+        kkt_lookup_rule rule;
+    } rules[] = {{"batch", {1, false}},
+                 {"sequences", {1, false}},
+                 {"dk", {8, true}},
+                 {"dv", {8, true}},
+                 {"gated", {8, true}}};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcmp(rules[i].key, param->name) == 0)
+            return rules[i].rule;
+    return (kkt_lookup_rule){2, param->names != NULL};
 }
 
-double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
-    double distance = 0;
+const kkt_lookup_quotient kkt_lookup_quotients[] = {{"heads_v", "heads_k"}, {NULL, NULL}};
+
+/* 4 to the power of the distance: products of quotients alone, so that the header, which has no
+ * logarithm, compares the very same numbers. */
+static double apart(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
+    double out = 1;
     for (size_t p = 0; p < kernel->problem.count; p++) {
-        if (a->v[p] == b->v[p])
+        int64_t x = a->v[p], y = b->v[p];
+        if (x == y)
             continue;
         if (kernel->problem.params[p].names != NULL)
             return (double)INFINITY;
-        if (a->v[p] <= 0 || b->v[p] <= 0)
-            distance += 4;
-        else
-            distance += weight_of(kernel->problem.params[p].name) *
-                        fabs(log2((double)a->v[p] / (double)b->v[p]));
+        double ratio = x <= 0 || y <= 0 ? 2 : x > y ? (double)x / (double)y : (double)y / (double)x;
+        int halves = x <= 0 || y <= 0 ? 8 : kkt_lookup_rule_of(&kernel->problem.params[p]).halves;
+        double power = 1;
+        for (; halves > 0; halves--)
+            power *= ratio;
+        out *= power;
     }
-    return distance;
+    return out;
+}
+
+double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
+    return log2(apart(kernel, a, b)) / 2;
 }
 
 typedef struct search {

@@ -19,8 +19,23 @@ typedef struct kkt_lookup {
     kkt_entry entry; /* `problem` is the one the entry was found for */
 } kkt_lookup;
 
-/* The sum over the problem's keys of |log2(a/b)| times the key's weight: tokens and heads 1, batch
- * and sequences 0.5, dk and dv (compiled into a kernel) 4, others 1; a different gate adds 4;
+/* What a problem key counts for in the distance of two problems. The exported header uses the same
+ * rules, so that both find the same neighbour. */
+typedef struct kkt_lookup_rule {
+    int halves; /* twice the weight of |log2(a/b)|: 2 for tokens, heads and others, 1 for batch and
+                   sequences, 8 for what is compiled in */
+    bool compiled; /* compiled into a kernel, or a choice and not a size: dk, dv, dtype, the gate */
+} kkt_lookup_rule;
+kkt_lookup_rule kkt_lookup_rule_of(const kkt_param *param);
+
+/* Keys whose quotient decides what applies (heads_per_block divides heads_v / heads_k). The header,
+ * which cannot ask a kernel, gives no row out whose quotient differs. Ends with NULL. */
+typedef struct kkt_lookup_quotient {
+    const char *above, *below;
+} kkt_lookup_quotient;
+extern const kkt_lookup_quotient kkt_lookup_quotients[];
+
+/* The sum over the problem's keys of |log2(a/b)| times the key's weight; a different gate adds 4;
  * another data type (any key whose values are names) is infinitely far. */
 double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b);
 
