@@ -300,6 +300,15 @@ static const char *const common[] = {
     "#endif\n",
 };
 
+/* "KKTTUNE_SM90_FOR_H200": tells the headers of two devices apart, whose other names are the same.
+ */
+static void add_device_guard(kkt_text *out, const kkt_view *view) {
+    kkt_text_add(out, "KKTTUNE_");
+    add_upper(out, view->arch->name);
+    kkt_text_add(out, "_FOR_");
+    add_upper(out, view->device->name);
+}
+
 static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     (void)err;
     kkt_text_printf(
@@ -307,10 +316,11 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
         view->arch->name, view->device->full_name);
     kkt_text_add(out, "#ifndef KKTTUNE_");
     add_upper(out, view->arch->name);
-    kkt_text_add(out, "_H\n");
-    kkt_text_add(out, "#define KKTTUNE_");
+    kkt_text_add(out, "_H\n#define KKTTUNE_");
     add_upper(out, view->arch->name);
-    kkt_text_add(out, "_H\n\n");
+    kkt_text_add(out, "_H\n#define ");
+    add_device_guard(out, view);
+    kkt_text_add(out, "\n\n");
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         kkt_text_add(out, common[i]);
     kkt_text_add(out, "\n");
@@ -323,7 +333,12 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t k = 0; k < count; k++)
         add_kernel(out, view, kernels[k]);
-    kkt_text_add(out, "\n#endif\n");
+    kkt_text_add(out, "\n#elif !defined(");
+    add_device_guard(out, view);
+    kkt_text_printf(out,
+                    ")\n#error \"a header of another device of %s is included already; include one "
+                    "of them, for the names in both are the same\"\n#endif\n",
+                    view->arch->name);
     return KKT_OK;
 }
 
