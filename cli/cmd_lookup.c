@@ -30,8 +30,9 @@ static void print_text(const kkt_lookup *found) {
     printf("launch      %d threads, %lld bytes of dynamic shared memory, %d registers\n",
            entry->threads, (long long)entry->smem_bytes, entry->registers);
     if (kkt_entry_measured(entry))
-        printf("time        %.4g us [%.4g, %.4g]\n", entry->time_us, entry->low_us, entry->high_us);
-    else if (isfinite(entry->predicted_us))
+        printf("time        %.4g us [%.4g, %.4g]%s\n", entry->time_us, entry->low_us,
+               entry->high_us, found->tier == KKT_LOOKUP_NEAREST ? ", of that problem" : "");
+    if (found->tier != KKT_LOOKUP_EXACT && isfinite(entry->predicted_us))
         printf("predicted   %.4g us (uncalibrated)\n", entry->predicted_us);
     if (entry->limiter != NULL)
         printf("limiter     %s\n", entry->limiter);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/predict.h"
 #include "reports/canonical.h"
 #include "reports/modelled.h"
 
@@ -56,22 +57,77 @@ typedef struct search {
     const kkt_kernel *kernel;
     const kkt_values *problem;
     const kkt_arch *arch;
+    const kkt_device *device;
     int64_t chunk; /* 0: the kernel has none */
     const kkt_entry *best;
     double distance;
 } search;
 
-/* Whether an entry's configuration can be used on the problem at hand. */
-static bool usable(const search *s, const kkt_entry *entry) {
+static bool read_config(const kkt_entry *entry, const char *text, const kkt_variant **variant,
+                        kkt_values *config) {
     const kkt_kernel *kernel;
+    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, variant))
+        return false;
+    kkt_params_defaults(&(*variant)->params, config);
+    return kkt_params_parse(&(*variant)->params, text, config, NULL, NULL) == KKT_OK;
+}
+
+/* Whether a configuration of an entry's variant applies to the problem at hand and can launch. */
+static bool usable(const search *s, const kkt_entry *entry, const char *text) {
     const kkt_variant *variant;
     kkt_values config;
+    kkt_footprint footprint;
+    kkt_prediction prediction;
     char reason[320];
-    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant))
+    if (!read_config(entry, text, &variant, &config) ||
+        !variant->applicable(s->problem, &config, s->arch, reason, sizeof reason))
         return false;
-    kkt_params_defaults(&variant->params, &config);
-    return kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) == KKT_OK &&
-           variant->applicable(s->problem, &config, s->arch, reason, sizeof reason);
+    memset(&footprint, 0, sizeof footprint);
+    variant->footprint(s->problem, &config, s->arch, &footprint);
+    kkt_predict(&footprint, s->arch, s->device, NULL, &prediction);
+    return prediction.infeasible == KKT_FEASIBLE;
+}
+
+/* The same options make the same binary, whose registers are then known. */
+static bool same_binary(const search *s, const kkt_entry *entry, const kkt_variant *variant,
+                        const kkt_values *config) {
+    kkt_values problem;
+    kkt_text asked = {0}, found = {0};
+    if (variant->source == NULL)
+        return false;
+    kkt_params_defaults(&s->kernel->problem, &problem);
+    kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL);
+    kkt_variant_defines(s->kernel, variant, s->problem, config, s->arch, &asked);
+    kkt_variant_defines(s->kernel, variant, &problem, config, s->arch, &found);
+    bool same = strcmp(kkt_text_get(&asked), kkt_text_get(&found)) == 0;
+    kkt_text_free(&asked);
+    kkt_text_free(&found);
+    return same;
+}
+
+/* What an entry of another problem says of its launch and of the model is that problem's: fills in
+ * what holds for the problem at hand. Time, error and energy stay those of `entry->problem`. */
+static void adapt(const search *s, kkt_arena *arena, kkt_entry *entry) {
+    const kkt_variant *variant;
+    kkt_values config;
+    int registers = entry->registers;
+    int64_t spill_bytes = entry->spill_bytes;
+    if (!read_config(entry, entry->config, &variant, &config))
+        return;
+    kkt_modelled_fill(variant, s->arch, s->device, s->problem, &config, arena, entry);
+    bool same = same_binary(s, entry, variant, &config);
+    if (same && registers > 0)
+        entry->registers = registers;
+    entry->spill_bytes = same ? spill_bytes : KKT_UNKNOWN_INT;
+    entry->hbm_bytes_counted = KKT_UNKNOWN_REAL;
+    entry->counters_note = NULL;
+    const char **ties = kkt_arena_array(arena, entry->tie_count + 1, sizeof *ties);
+    size_t count = 0;
+    for (size_t i = 0; i < entry->tie_count; i++)
+        if (usable(s, entry, entry->ties[i]))
+            ties[count++] = entry->ties[i];
+    entry->ties = ties;
+    entry->tie_count = count;
 }
 
 static void consider(search *s, const kkt_entry *entry, double extra) {
@@ -87,18 +143,17 @@ static void consider(search *s, const kkt_entry *entry, double extra) {
         return;
     bool better = s->best == NULL || distance < s->distance ||
                   (distance <= s->distance && kkt_entry_compare(entry, s->best) < 0);
-    if (better && usable(s, entry)) {
+    if (better && usable(s, entry, entry->config)) {
         s->best = entry;
         s->distance = distance;
     }
 }
 
-static bool from_model(const search *s, const kkt_device *device, kkt_arena *arena,
-                       kkt_entry *out) {
+static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
     bool found = false;
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
         kkt_entry entry;
-        if (kkt_modelled_entry(s->kernel, &s->kernel->variants[v], s->arch, device, s->problem,
+        if (kkt_modelled_entry(s->kernel, &s->kernel->variants[v], s->arch, s->device, s->problem,
                                s->chunk, arena, &entry) &&
             (!found || kkt_entry_compare(&entry, out) < 0)) {
             *out = entry;
@@ -108,8 +163,7 @@ static bool from_model(const search *s, const kkt_device *device, kkt_arena *are
     return found;
 }
 
-static void from_defaults(const search *s, const kkt_device *device, kkt_arena *arena,
-                          kkt_entry *out) {
+static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
     const kkt_variant *variant = &s->kernel->variants[0];
     kkt_values config;
     kkt_text text = {0};
@@ -126,7 +180,7 @@ static void from_defaults(const search *s, const kkt_device *device, kkt_arena *
     out->chunk = s->kernel->chunk_param == NULL
                      ? 0
                      : kkt_pair_integer(out->config, s->kernel->chunk_param, 0);
-    kkt_modelled_fill(variant, s->arch, device, s->problem, &config, arena, out);
+    kkt_modelled_fill(variant, s->arch, s->device, s->problem, &config, arena, out);
 }
 
 /* The chunk to look for: the one asked, KKT_DEFAULT_CHUNK, or the kernel's own default. */
@@ -165,7 +219,7 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
     char reason[320] = "";
     if (!kernel->problem_valid(problem, reason, sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
-    search s = {.kernel = kernel, .problem = problem, .arch = arch};
+    search s = {.kernel = kernel, .problem = problem, .arch = arch, .device = device};
     kkt_status status = choose_chunk(kernel, chunk, &s.chunk, err);
     if (status != KKT_OK)
         return status;
@@ -178,11 +232,13 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
         out->tier = s.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
         out->distance = s.distance;
         out->entry = *s.best;
-    } else if (from_model(&s, device, arena, &out->entry)) {
+        if (out->tier == KKT_LOOKUP_NEAREST)
+            adapt(&s, arena, &out->entry);
+    } else if (from_model(&s, arena, &out->entry)) {
         out->tier = KKT_LOOKUP_MODEL;
     } else {
         out->tier = KKT_LOOKUP_DEFAULT;
-        from_defaults(&s, device, arena, &out->entry);
+        from_defaults(&s, arena, &out->entry);
     }
     return KKT_OK;
 }

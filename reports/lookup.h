@@ -7,7 +7,7 @@
 
 typedef enum kkt_lookup_tier {
     KKT_LOOKUP_EXACT,   /* measured, replayed, stale or compiled for exactly this problem */
-    KKT_LOOKUP_NEAREST, /* measured for another problem; the configuration applies to this one */
+    KKT_LOOKUP_NEAREST, /* measured for another problem; the configuration applies here, too */
     KKT_LOOKUP_MODEL,   /* what the model likes best for this problem */
     KKT_LOOKUP_DEFAULT  /* the kernel's own defaults: the model finds nothing that can launch */
 } kkt_lookup_tier;
@@ -16,7 +16,9 @@ const char *kkt_lookup_tier_name(kkt_lookup_tier tier); /* "exact", ... */
 typedef struct kkt_lookup {
     kkt_lookup_tier tier;
     double distance; /* 0 for exact and model; see kkt_lookup_distance */
-    kkt_entry entry; /* `problem` is the one the entry was found for */
+    kkt_entry entry; /* `problem` is the one the entry was found for, and its are time, interval,
+                        error and energy. Launch, registers and prediction are those of the problem
+                        asked; ties that do not apply to it are left out. */
 } kkt_lookup;
 
 /* What a problem key counts for in the distance of two problems. The exported header uses the same
