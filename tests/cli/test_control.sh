@@ -17,7 +17,9 @@ has "$out" " of 10:00"
 has "$out" "interrupted: what was done is kept; the same command goes on from there"
 [ -s kkttune-out/kkttune_sm90.json ] || die "an interrupted run must export what it has"
 done=$(grep -c '"step":"measure"' run.log)
-[ "$done" -ge 3 ] && [ "$done" -le 5 ] || die "$done candidates were measured around an interrupt after the third"
+if [ "$done" -lt 3 ] || [ "$done" -gt 5 ]; then
+    die "$done candidates were measured around an interrupt after the third"
+fi
 has "$(tail -n 1 run.log)" '"interrupted":true'
 ! grep -q '"outcome":"crashed"' run.log || die "the interrupt reached a worker"
 while IFS= read -r line; do
