@@ -277,6 +277,7 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
         if (!sorted[i]) {
             continue;
         }
+        const task *t = sorted[i]->slot.task;
         int64_t chunk = chunk_of(&sorted[i]->slot);
         record *best[FINALISTS];
         size_t chosen = 0;
@@ -293,8 +294,7 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
         if (status != KKT_OK) {
             return status;
         }
-        session_progress(s, "finalists", ++groups, chunk_values(best[0]->slot.task),
-                         best[0]->slot.task->problem_text);
+        session_progress(s, "finalists", ++groups, chunk_values(t), t->problem_text);
     }
     return KKT_OK;
 }
