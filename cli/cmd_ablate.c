@@ -171,7 +171,8 @@ static kkt_status prepare(job *j, kkt_error *err) {
     const char *db = kkt_args_get(j->args, "--db");
     kkt_compile_pool_options pool = {.cache = kkt_args_get(j->args, "--cache")};
     kkt_status status;
-    if ((status = parse_options(j, err)) || (status = check_out(j, err)) ||
+    if ((status = parse_options(j, err)) || (status = kkt_backend_choice_check(j->args, err)) ||
+        (status = check_out(j, err)) ||
         (status = kkt_db_open(db ? db : "kkttune.db", KKT_DB_WRITE, &j->db, err))) {
         return status;
     }

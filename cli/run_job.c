@@ -52,6 +52,24 @@ static kkt_status parse_budget(const char *text, kkt_session_options *out, kkt_e
     return status;
 }
 
+/* Problem and held parameters, so that a wrong one leaves nothing behind. */
+static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
+    kkt_values values;
+    char reason[240];
+    kkt_params_defaults(&o->kernel->problem, &values);
+    kkt_status status =
+        kkt_params_parse(&o->kernel->problem, o->problem ? o->problem : "", &values, NULL, err);
+    if (status == KKT_OK && !o->kernel->problem_valid(&values, reason, sizeof reason)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", o->kernel->name, reason);
+    }
+    for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {
+        const kkt_param_table *table = &o->kernel->variants[v].params;
+        kkt_params_defaults(table, &values);
+        status = kkt_params_parse(table, o->fixed ? o->fixed : "", &values, NULL, err);
+    }
+    return status;
+}
+
 static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_session_options *o = &j->options;
     size_t count;
@@ -82,7 +100,10 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     if (status == KKT_OK && kkt_args_get(j->args, "--counters")) {
         status = kkt_counters_scope_parse(kkt_args_get(j->args, "--counters"), &o->counters, err);
     }
-    return status;
+    if (status == KKT_OK) {
+        status = kkt_backend_choice_check(j->args, err);
+    }
+    return status == KKT_OK && kernel ? check_texts(o, err) : status;
 }
 
 /* ---- results ---- */

@@ -129,6 +129,9 @@ static kkt_status predict_all(session *s, kkt_error *err) {
     kkt_status status = kkt_db_begin(s->db, err);
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
         status = session_store_rejects(s, &s->tasks[i], err);
+        if (status == KKT_OK) {
+            status = session_predict_known(s, &s->tasks[i], err);
+        }
         session_progress(s, "predict", (int64_t)i + 1, (int64_t)s->task_count,
                          s->tasks[i].problem_text);
     }
@@ -137,6 +140,29 @@ static kkt_status predict_all(session *s, kkt_error *err) {
         return status;
     }
     return kkt_db_commit(s->db, err);
+}
+
+/* A search of one kernel that has nothing to search is an answer, not a result. */
+static kkt_status refuse_empty(const session *s, kkt_error *err) {
+    const kkt_kernel *kernel = s->options->kernel;
+    const char *reason = NULL;
+    for (size_t i = 0; i < s->task_count; i++) {
+        if (s->tasks[i].points > 0) {
+            return KKT_OK;
+        }
+        reason = s->tasks[i].commonest_reject;
+    }
+    if (!kernel) {
+        return KKT_OK;
+    }
+    if (s->task_count == 0) {
+        return kkt_fail(
+            err, KKT_ERR_INPUT, 0,
+            "%s has no device code yet; 'kkttune model' shows what the model says of it",
+            kernel->name);
+    }
+    return kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s can run here: %s",
+                    kernel->name, reason ? reason : "the space is empty");
 }
 
 /* How many candidates each task may try. */
@@ -236,6 +262,9 @@ static kkt_status run_phases(session *s, kkt_error *err) {
     }
     if (status == KKT_OK) {
         status = predict_all(s, err);
+    }
+    if (status == KKT_OK) {
+        status = refuse_empty(s, err);
     }
     if (status == KKT_OK) {
         status = s->backend ? measure_all(s, err) : session_compile_all(s, err);

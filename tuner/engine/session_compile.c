@@ -168,8 +168,9 @@ static kkt_status enqueue_winners(session *s, queue *q, const task *t, kkt_error
     for (size_t i = 0; i < w.count && status == KKT_OK; i++) {
         kkt_point point;
         char reason[240];
-        if (is_winner(&w, &w.rows[i]) &&
+        if (s->evals_left > 0 && is_winner(&w, &w.rows[i]) &&
             kkt_space_point(t->space, &w.rows[i].config, &point, reason, sizeof reason)) {
+            s->evals_left -= s->options->budget_evals > 0; /* a budget counts the whole run */
             status = enqueue_point(s, q, t, &point, err);
         }
     }
@@ -227,10 +228,20 @@ static kkt_status settle(session *s, trial *item, kkt_error *err) {
     return status;
 }
 
-/* At most `seconds`, where the run has no budget of its own. */
+static void note_limit(const session *s, size_t done, const queue *q) {
+    if (done >= q->count || session_interrupted() || !s->options->note) {
+        return;
+    }
+    const char *line = kkt_arena_printf(
+        s->arena, "stopped compiling after %.0f s: %zu of %zu are done; the same command goes on",
+        session_seconds(s), done, q->count);
+    s->options->note(s->options->event_context, line);
+}
+
+/* Until the run's budget of seconds is spent, or for `seconds` where it has none. */
 static kkt_status run_queue(session *s, queue *q, double seconds, kkt_error *err) {
-    double limit = s->options->budget_seconds > 0 ? s->options->budget_seconds : seconds;
-    double end = session_seconds(s) + limit;
+    double end =
+        s->options->budget_seconds > 0 ? s->options->budget_seconds : session_seconds(s) + seconds;
     size_t next = 0;
     size_t done = 0;
     size_t ahead = 32; /* jobs handed in: enough to feed every worker, few enough to stop soon */
@@ -262,6 +273,7 @@ static kkt_status run_queue(session *s, queue *q, double seconds, kkt_error *err
         }
     }
     kkt_compile_pool_cancel(s->pool);
+    note_limit(s, done, q);
     return KKT_OK;
 }
 

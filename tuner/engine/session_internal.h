@@ -12,8 +12,9 @@ typedef struct task {
     kkt_values problem;
     const char *problem_text; /* canonical; in the session's arena */
     kkt_space *space;
-    int64_t points; /* that the model does not reject */
-    int64_t share;  /* of the budget of evals, at most `points` */
+    int64_t points;               /* that the model does not reject */
+    int64_t share;                /* of the budget of evals, at most `points` */
+    const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
 } task;
 
 typedef struct trial trial;
@@ -96,6 +97,8 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err);
 kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
                              const char *policy_suffix, kkt_error *err);
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err);
+/* Predicts what the database knows of a task's candidates without a prediction (recorded rows). */
+kkt_status session_predict_known(session *s, const task *t, kkt_error *err);
 void session_count_outcome(session *s, kkt_outcome outcome);
 void session_count_reused(session *s, const trial *slot);
 void session_tell(const session *s, const trial *slot, const char *step, kkt_outcome outcome,

@@ -318,6 +318,13 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     }
     s->out->counts.enumerated += list->total;
     s->out->counts.rejected += list->total;
+    int64_t most = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->reasons[i].rows > most) {
+            most = list->reasons[i].rows;
+            t->commonest_reject = list->reasons[i].reason;
+        }
+    }
     for (size_t i = 0; i < list->count; i++) {
         kkt_status status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
                                          list->reasons[i].rows, err);
@@ -326,4 +333,55 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
         }
     }
     return KKT_OK;
+}
+
+/* ---- predictions of recorded rows ---- */
+
+typedef struct unpredicted {
+    session *session;
+    const task *task;
+    kkt_values *configs;
+    size_t count, capacity;
+} unpredicted;
+
+static kkt_status visit_unpredicted(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    unpredicted *u = context;
+    const kkt_param_table *table = &u->task->variant->params;
+    kkt_values config;
+    kkt_params_defaults(table, &config);
+    if (result->has_prediction ||
+        kkt_params_parse(table, result->id.config, &config, NULL, NULL) != KKT_OK) {
+        return KKT_OK;
+    }
+    if (u->count == u->capacity) {
+        size_t capacity = u->capacity ? 2 * u->capacity : 256;
+        kkt_values *grown = kkt_arena_array(u->session->arena, capacity, sizeof *grown);
+        if (u->count > 0) {
+            memcpy(grown, u->configs, u->count * sizeof *grown);
+        }
+        u->configs = grown;
+        u->capacity = capacity;
+    }
+    u->configs[u->count++] = config;
+    return KKT_OK;
+}
+
+kkt_status session_predict_known(session *s, const task *t, kkt_error *err) {
+    unpredicted u = {.session = s, .task = t};
+    kkt_result_filter filter = {.kernel = t->kernel->name,
+                                .style = kkt_style_get(t->variant->style)->name,
+                                .arch = s->options->arch->name,
+                                .device = s->options->device->name,
+                                .problem = t->problem_text};
+    kkt_status status = kkt_db_results(s->db, &filter, NULL, visit_unpredicted, &u, err);
+    for (size_t i = 0; i < u.count && status == KKT_OK; i++) {
+        kkt_point point;
+        char reason[240];
+        trial slot;
+        if (kkt_space_point(t->space, &u.configs[i], &point, reason, sizeof reason)) {
+            status = session_slot_begin(s, t, &point, &slot, err);
+        }
+    }
+    return status;
 }
