@@ -189,9 +189,13 @@ static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err
         return session_revalidate_task(s, t, err);
     }
     int64_t share = t->share;
+    int64_t most = share < t->points ? share : t->points;
     if (s->options->budget_evals > 0) { /* what earlier tasks left over is shared, too */
         int64_t left = (int64_t)tasks;
         share = s->evals_left / left + (s->evals_left % left != 0);
+        s->to_try -= most;
+        most = share < t->points ? share : t->points;
+        s->to_try += most;
     }
     if (s->options->retry) {
         status = session_retry_task(s, t, err);
