@@ -203,7 +203,6 @@ static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err
     if (status == KKT_OK) {
         status = session_measure_task(s, t, share, err);
     }
-    int64_t most = t->share < t->points ? t->share : t->points;
     s->to_try += s->tried - begun - most; /* a search may end early */
     return status;
 }
