@@ -46,9 +46,17 @@ typedef struct kkt_host_tensor {
     void *data; /* malloc'ed by whoever filled it; freed by kkt_host_tensors_free */
 } kkt_host_tensor;
 
+/* Where a family found a part last, so that parts asked for in order need no search; its own, and
+ * void (all zero) once an input's values change. */
+typedef struct kkt_part_cursor {
+    const void *data; /* of the tensor that was searched; NULL: nowhere yet */
+    int64_t chunk, total, sequence, before;
+} kkt_part_cursor;
+
 typedef struct kkt_host_tensors {
     int count;
     kkt_host_tensor t[KKT_TENSORS_MAX];
+    kkt_part_cursor cursor;
 } kkt_host_tensors;
 
 kkt_host_tensor *kkt_host_tensor_find(kkt_host_tensors *tensors, const char *name); /* or NULL */
@@ -151,7 +159,21 @@ typedef struct kkt_variant {
                  kkt_plan *out);
     /* Relative Frobenius tolerance of this configuration's precision path on an input case. */
     double (*tolerance)(const kkt_values *problem, const kkt_values *config, int input_case);
+    /* Unit roundoff of that path's arithmetic: how far ill-conditioned inputs may move a result.
+     * NULL: fp32's. */
+    double (*rounding)(const kkt_values *config);
 } kkt_variant;
+
+/* A family whose result is, part by part, a function of one strictly lower triangular matrix: a
+ * user may then give the matrices themselves, [...,n,n] in a file of this name. */
+typedef struct kkt_from_lower {
+    const char *tensor; /* "l" */
+    const char *result; /* "t" */
+    int input_case;     /* whose tolerance applies */
+    /* n x n, dense, row-major; `result` must not overlap `l`. */
+    void (*solve)(const double *l, int n, double *result);
+    double (*condition)(const double *l, const double *result, int n);
+} kkt_from_lower;
 
 /* A family of which no variant has device code is model-only: everything from `tensors` on may be
  * NULL (0 for counts). */
@@ -204,6 +226,7 @@ struct kkt_kernel {
     void (*condition)(const kkt_values *problem, const kkt_values *config, kkt_host_tensors *inputs,
                       int64_t part, const double *reference, double *cond_estimate,
                       double *growth_bound);
+    const kkt_from_lower *from_lower; /* NULL: the inputs alone */
 };
 
 /* The list. */
