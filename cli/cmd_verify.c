@@ -48,8 +48,8 @@ static kkt_status read_options(job *j, kkt_error *err) {
     j->wanted = DEFAULT_COUNT;
     kkt_params_defaults(&j->kernel->problem, &j->problem);
     status = kkt_params_parse(&j->kernel->problem, problem ? problem : "", &j->problem, NULL, err);
-    if (status == KKT_OK && j->kernel->problem_valid &&
-        !j->kernel->problem_valid(&j->problem, reason, sizeof reason))
+    if (status == KKT_OK &&
+        !kkt_kernel_problem_valid(j->kernel, &j->problem, reason, sizeof reason))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
     if (status == KKT_OK && count && !kkt_parse_i64(count, 0, 1 << 20, &j->wanted))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "--count '%s' is not a number from 0 to 1048576",

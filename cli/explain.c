@@ -7,8 +7,7 @@
 
 bool explain_predict(const explain_query *q, const kkt_values *problem, const kkt_values *config,
                      explain_point *out, char reason[EXPLAIN_REASON]) {
-    if ((q->kernel->problem_valid != NULL &&
-         !q->kernel->problem_valid(problem, reason, EXPLAIN_REASON)) ||
+    if ((!kkt_kernel_problem_valid(q->kernel, problem, reason, EXPLAIN_REASON)) ||
         !q->variant->applicable(problem, config, q->arch, reason, EXPLAIN_REASON))
         return false;
     memset(&out->footprint, 0, sizeof out->footprint);

@@ -59,7 +59,7 @@ static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
     kkt_params_defaults(&o->kernel->problem, &values);
     kkt_status status =
         kkt_params_parse(&o->kernel->problem, o->problem ? o->problem : "", &values, NULL, err);
-    if (status == KKT_OK && !o->kernel->problem_valid(&values, reason, sizeof reason)) {
+    if (status == KKT_OK && !kkt_kernel_problem_valid(o->kernel, &values, reason, sizeof reason)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", o->kernel->name, reason);
     }
     for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {

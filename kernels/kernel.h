@@ -189,7 +189,9 @@ struct kkt_kernel {
     const kkt_claim *claims; /* what is said of its parameters; NULL: nothing */
     size_t claim_count;
 
-    /* One line in `reason` where a problem is impossible ("heads_v 6 is no multiple of 4"). */
+    /* One line in `reason` where a problem is impossible ("heads_v 6 is no multiple of 4"). NULL:
+     * every problem whose keys are in range is possible. Call it through kkt_kernel_problem_valid.
+     */
     bool (*problem_valid)(const kkt_values *problem, char *reason, size_t size);
     /* The tensors of a problem; output shapes may depend on the chunk of `config`. */
     int (*tensors)(const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
@@ -231,6 +233,9 @@ struct kkt_kernel {
 
 /* The list. */
 const kkt_kernel *const *kkt_kernels(size_t *count);
+/* Whether a problem is possible at all; false with one line in `reason`. */
+bool kkt_kernel_problem_valid(const kkt_kernel *kernel, const kkt_values *problem, char *reason,
+                              size_t size);
 /* By name; KKT_ERR_INPUT lists what exists. */
 kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error *err);
 const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id style); /* or NULL */

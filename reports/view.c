@@ -335,7 +335,7 @@ static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const cha
     char reason[320];
     kkt_params_defaults(&kernel->problem, &problem);
     if (kkt_params_parse(&kernel->problem, text, &problem, NULL, NULL) != KKT_OK ||
-        !kernel->problem_valid(&problem, reason, sizeof reason))
+        !kkt_kernel_problem_valid(kernel, &problem, reason, sizeof reason))
         return;
     for (size_t v = 0; v < kernel->variant_count; v++)
         add_modelled(b, kernel, &kernel->variants[v], &problem);

@@ -92,7 +92,7 @@ static void check(sweep *s, const kkt_values *problem) {
     char reason[320];
     kkt_plan plan;
     int exact = -1;
-    if (!s->kernel->problem_valid(problem, reason, sizeof reason))
+    if (!kkt_kernel_problem_valid(s->kernel, problem, reason, sizeof reason))
         return;
     const row_type *row = find(s, problem, &exact);
     compare(s, problem, row, exact);

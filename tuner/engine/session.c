@@ -67,7 +67,7 @@ kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_vari
     if (status != KKT_OK) {
         return status;
     }
-    if (!kernel->problem_valid(&t->problem, reason, sizeof reason)) {
+    if (!kkt_kernel_problem_valid(kernel, &t->problem, reason, sizeof reason)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", kernel->name, reason);
     }
     kkt_text text = {0};
@@ -153,6 +153,11 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
         reason = s->tasks[i].commonest_reject;
     }
     if (!kernel) {
+        if (s->options->note && reason) {
+            s->options->note(s->options->event_context,
+                             kkt_arena_printf(s->arena, "nothing can run on %s: %s",
+                                              s->options->arch->name, reason));
+        }
         return KKT_OK;
     }
     if (s->task_count == 0) {

@@ -43,6 +43,7 @@ typedef struct session {
 
 /* What the database knows of a candidate. */
 typedef struct known {
+    bool made_up; /* in: results of the fake backend are asked for, and only they */
     bool found;
     bool has_prediction;
     double predicted_us;

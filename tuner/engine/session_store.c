@@ -18,12 +18,14 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     (void)err;
     known *out = context;
     bool fresh = result->stale_reason == NULL;
+    bool made_up = result->run.gpu && strcmp(result->run.gpu, "fake") == 0;
     out->found = true;
     out->has_prediction = result->has_prediction;
     out->predicted_us = result->prediction.predicted_us;
     out->fresh_build = fresh && result->has_build && result->build.compiler != NULL;
     out->build_outcome = result->build.outcome;
-    out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED;
+    out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED &&
+                     made_up == out->made_up;
     out->outcome = result->outcome;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
     out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;
@@ -102,6 +104,7 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
     };
     kkt_result_filter filter = {out->id.kernel, out->id.style,   out->id.arch,
                                 out->id.device, out->id.problem, out->id.config};
+    out->known.made_up = s->backend_type && !s->backend_type->needs_cubin;
     kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_known, &out->known, err);
     if (status != KKT_OK) {
         return status;
