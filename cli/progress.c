@@ -78,6 +78,19 @@ static void write_terminal(const kkt_text *line) {
     fflush(stderr);
 }
 
+static bool first_time(kkt_progress *p) {
+    for (size_t i = 0; i < sizeof p->begun / sizeof p->begun[0]; i++) {
+        if (p->begun[i][0] == '\0') {
+            snprintf(p->begun[i], sizeof p->begun[i], "%s", p->phase);
+            return true;
+        }
+        if (strcmp(p->begun[i], p->phase) == 0) {
+            return false;
+        }
+    }
+    return false;
+}
+
 void kkt_progress_show(void *context, const char *phase, int64_t done, int64_t total,
                        const char *detail) {
     kkt_progress *p = context;
@@ -90,7 +103,8 @@ void kkt_progress_show(void *context, const char *phase, int64_t done, int64_t t
         p->phase_done = done;
     }
     double interval = p->terminal ? TERMINAL_INTERVAL_S : PLAIN_INTERVAL_S;
-    if (!new_phase && done < total && now - p->last_s < interval) {
+    bool announce = new_phase && (first_time(p) || p->terminal);
+    if (!announce && done < total && now - p->last_s < interval) {
         return;
     }
     p->last_s = now;

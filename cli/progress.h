@@ -1,5 +1,5 @@
 /* Progress on standard error: one updating line on a terminal, otherwise a line when a phase
- * begins, every ten seconds, and when it ends. */
+ * begins for the first time, every ten seconds, and when it ends. */
 #ifndef KKT_CLI_PROGRESS_H
 #define KKT_CLI_PROGRESS_H
 
@@ -13,6 +13,7 @@ typedef struct kkt_progress {
     bool terminal;
     bool line_open; /* a terminal line that has not been ended */
     char phase[32];
+    char begun[8][32];  /* phases that had their first line: away from a terminal one is enough */
     double last_s;      /* when the last line was written */
     double begun_s;     /* of all */
     double phase_s;     /* when the phase began */
