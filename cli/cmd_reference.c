@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/check_output.h"
 #include "cli/command.h"
-#include "cli/data_check.h"
 #include "cli/tensors.h"
 #include "kernels/kkt_solve/kkt_solve.h"
 #include "kernels/kkt_solve/triangular.h"
@@ -130,14 +130,13 @@ static kkt_status report(const job *j, const char *problem, kkt_error *err) {
     if (kkt_args_has(j->args, "--json")) {
         kkt_text config = {0};
         kkt_params_format(&j->variant->params, &j->config, &config);
-        kkt_json *root =
-            kkt_data_check_json(&j->check, j->kernel->name, problem, kkt_text_get(&config));
+        kkt_json *root = kkt_check_json(&j->check, j->kernel->name, problem, kkt_text_get(&config));
         kkt_print_json(root);
         kkt_text_free(&config);
     } else {
-        kkt_data_check_print(&j->check);
+        kkt_check_print(&j->check);
     }
-    return kkt_data_check_status(&j->check, "the given result", err);
+    return kkt_check_status(&j->check, "the given result", err);
 }
 
 /* ---- from the kernel's own inputs ---- */
@@ -173,7 +172,7 @@ static kkt_status run_inputs(job *j, kkt_error *err) {
         .actual = compared ? &j->given : &j->result,
         .store = &j->result,
     };
-    status = kkt_data_check_run(&check, &j->check, err);
+    status = kkt_check_run(&check, &j->check, err);
     if (status == KKT_OK)
         status = write_outputs(j, err);
     if (status == KKT_OK)
@@ -283,7 +282,7 @@ static kkt_status run_lower(job *j, kkt_error *err) {
     const double tolerance =
         j->variant->tolerance(&j->problem, &j->config, KKT_SOLVE_CASE_CORRELATED);
     kkt_data_check_judge(&j->check, tolerance, tolerance,
-                         kkt_path_rounding(&j->variant->params, &j->config, j->config_given));
+                         kkt_path_rounding(j->variant, &j->config, j->config_given));
     if (status == KKT_OK)
         status = write_outputs(j, err);
     if (status == KKT_OK)

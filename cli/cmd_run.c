@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/data_check.h"
+#include "cli/check_output.h"
 #include "cli/gpu_session.h"
 #include "cli/tensors.h"
 #include "model/predict.h"
@@ -131,7 +131,7 @@ static kkt_status judge(job *j, kkt_error *err) {
         .actual = &j->tensors,
         .max_parts = j->parts,
     };
-    return kkt_data_check_run(&check, &j->check, err);
+    return kkt_check_run(&check, &j->check, err);
 }
 
 static kkt_status write_outputs(const job *j, kkt_error *err) {
@@ -145,14 +145,14 @@ static kkt_status write_outputs(const job *j, kkt_error *err) {
 static void report(const job *j) {
     if (!kkt_args_has(j->args, "--json")) {
         printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
-        kkt_data_check_print(&j->check);
+        kkt_check_print(&j->check);
         return;
     }
     kkt_text problem = {0}, config = {0};
     kkt_params_format(&j->kernel->problem, &j->problem, &problem);
     kkt_params_format(&j->variant->params, &j->config, &config);
-    kkt_json *root = kkt_data_check_json(&j->check, j->kernel->name, kkt_text_get(&problem),
-                                         kkt_text_get(&config));
+    kkt_json *root =
+        kkt_check_json(&j->check, j->kernel->name, kkt_text_get(&problem), kkt_text_get(&config));
     kkt_json_add_string(root, "gpu", j->gpu.type->info(j->gpu.backend)->gpu);
     kkt_json_add_string(root, "arch", j->gpu.arch->name);
     kkt_print_json(root);
@@ -175,7 +175,7 @@ static kkt_status run(job *j, kkt_error *err) {
     if (status != KKT_OK)
         return status;
     report(j);
-    return kkt_data_check_status(&j->check, "the result", err);
+    return kkt_check_status(&j->check, "the result", err);
 }
 
 static kkt_status run_run(const kkt_args *args, kkt_error *err) {
