@@ -342,6 +342,25 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     return status;
 }
 
+/* A problem that was asked for and has no candidate that works is no success; that some of the
+ * default problems have none is in the report. Where nothing could be tried there is no failure. */
+static kkt_status judge(const job *j, const kkt_session_counts *c, kkt_error *err) {
+    const kkt_session_options *o = &j->options;
+    int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
+                     c->crashed + c->quarantined;
+    int64_t tried = j->on.backend ? c->measured + c->noisy : c->compiled;
+    int64_t good = tried + c->reused - c->quarantined;
+    if (!o->problem || failed == 0 || good > 0) {
+        return KKT_OK;
+    }
+    return kkt_fail(err, KKT_ERR_MISSING, 0,
+                    "no candidate of %s with %s works: all %lld that were tried failed%s; the "
+                    "report says which and why",
+                    o->kernel->name, o->problem, (long long)failed,
+                    c->quarantined > 0 ? ", some in an earlier run (--retry tries them again)"
+                                       : "");
+}
+
 static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = prepare(j, kernel, err);
     if (status != KKT_OK) {
@@ -373,7 +392,7 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
         return kkt_fail(err, KKT_ERR_MISSING, 0,
                         "interrupted: what was done is kept; the same command goes on from there");
     }
-    return status;
+    return status == KKT_OK ? judge(j, &summary.counts, err) : status;
 }
 
 kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error *err) {

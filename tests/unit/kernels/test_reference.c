@@ -400,6 +400,12 @@ static void impossible_problems(void **state) {
     problem.v[KKT_SOLVE_BATCH] = 2;
     problem.v[KKT_SOLVE_SEQUENCES] = 3;
     assert_false(kkt_solve_problem_valid(&problem, reason, sizeof reason));
+    kkt_params_defaults(&kkt_solve_problem_table, &problem);
+    for (int64_t dk = 16; dk <= 256; dk++) {
+        problem.v[KKT_SOLVE_DK] = dk;
+        assert_int_equal(kkt_solve_problem_valid(&problem, reason, sizeof reason), dk % 16 == 0);
+    }
+    assert_string_equal(reason, "dk 255 is no multiple of 16");
 }
 
 int main(void) {
