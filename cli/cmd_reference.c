@@ -126,10 +126,28 @@ static kkt_status write_outputs(const job *j, kkt_error *err) {
     return status;
 }
 
+/* What the result and its judgement rest on: the chunk, where there is one, and what was named. The
+ * others' defaults had no part in it. */
+static void format_config(const job *j, bool chunk, kkt_text *out) {
+    const kkt_param_table *all = &j->variant->params;
+    kkt_param params[KKT_PARAMS_MAX];
+    kkt_param_table named = {.what = all->what, .params = params};
+    kkt_values values = {{0}};
+    for (size_t p = 0; p < all->count; p++) {
+        const bool is_chunk = chunk && j->kernel->chunk_param &&
+                              strcmp(all->params[p].name, j->kernel->chunk_param) == 0;
+        if (!is_chunk && !(j->config_given >> p & 1))
+            continue;
+        params[named.count] = all->params[p];
+        values.v[named.count++] = j->config.v[p];
+    }
+    kkt_params_format(&named, &values, out);
+}
+
 static kkt_status report(const job *j, const char *problem, kkt_error *err) {
     if (kkt_args_has(j->args, "--json")) {
         kkt_text config = {0};
-        kkt_params_format(&j->variant->params, &j->config, &config);
+        format_config(j, problem != NULL, &config);
         kkt_json *root = kkt_check_json(&j->check, j->kernel->name, problem, kkt_text_get(&config));
         kkt_print_json(root);
         kkt_text_free(&config);
