@@ -72,21 +72,6 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
     return KKT_OK;
 }
 
-/* Without a GPU: the device that was recorded, unless one is named. */
-static void choose_recorded_device(kkt_backend_choice *c, bool device_given) {
-    if (device_given || !c->reference_folder) {
-        return;
-    }
-    char *name = kkt_recording_device(c->reference_folder, c->arch->name);
-    if (name) {
-        const kkt_device *device = NULL;
-        if (kkt_device_parse(name, c->arch, &device, NULL) == KKT_OK) {
-            c->device = device;
-        }
-        free(name);
-    }
-}
-
 static void say_replay(kkt_backend_choice *c, const char *why) {
     char *recorded =
         c->reference_folder ? kkt_recording_device(c->reference_folder, c->arch->name) : NULL;
@@ -147,7 +132,6 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
         snprintf(why, sizeof why, "%s", gpu_error.message);
     }
     c->replay = true;
-    choose_recorded_device(c, device_given);
     say_replay(c, why);
     return KKT_OK;
 }

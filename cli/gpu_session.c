@@ -36,9 +36,7 @@ static kkt_status match_gpu(const kkt_args *args, kkt_gpu_session *session, kkt_
                         session->arch->name, info->gpu, capability);
     session->arch = arch;
     session->device = kkt_device_by_full_name(info->gpu);
-    if (!session->device)
-        session->device = kkt_device_first(arch);
-    return KKT_OK;
+    return session->device ? KKT_OK : kkt_default_device(arch, &session->device, err);
 }
 
 kkt_status kkt_gpu_session_open(const kkt_args *args, kkt_gpu_session *out, kkt_error *err) {

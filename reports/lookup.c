@@ -217,7 +217,7 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
                            const kkt_device *device, kkt_arena *arena, kkt_lookup *out,
                            kkt_error *err) {
     char reason[320] = "";
-    if (!kernel->problem_valid(problem, reason, sizeof reason))
+    if (!kkt_kernel_problem_valid(kernel, problem, reason, sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
     search s = {.kernel = kernel, .problem = problem, .arch = arch, .device = device};
     kkt_status status = choose_chunk(kernel, chunk, &s.chunk, err);
@@ -257,4 +257,15 @@ kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kk
             status = kkt_view_make(db, freshness, arch, &all[i], kernel, arena,
                                    &(*views)[(*count)++], err);
     return status;
+}
+
+const kkt_device *kkt_lookup_own_device(kkt_view *views, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (views[i].measured + views[i].replayed > 0) {
+            kkt_view own = views[i];
+            memmove(views + 1, views, i * sizeof *views);
+            views[0] = own;
+            break;
+        }
+    return views[0].device;
 }

@@ -60,6 +60,10 @@ kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kk
                             const kkt_device *device, const char *kernel, kkt_arena *arena,
                             kkt_view **views, size_t *count, kkt_error *err);
 
+/* Where no device is named: puts the first view that has measurements at the front, and returns its
+ * device; without any, that of the first. `count` is not 0. */
+const kkt_device *kkt_lookup_own_device(kkt_view *views, size_t count);
+
 /* Reads an export (kkttune.config/1) back as a view: hostile input. The device of the view is the
  * one it names. KKT_ERR_INPUT names the file and the member that does not fit. */
 kkt_status kkt_view_read(const char *path, kkt_arena *arena, kkt_view *out, kkt_error *err);
