@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a median moves by between runs at different times, as a share. */
-#define DRIFT 0.01
+#include "reports/view.h"
 
 static kkt_reading exact(double value) {
     return (kkt_reading){value, value, value};
@@ -77,8 +76,8 @@ static void fill_timed(kkt_arena *arena, const kkt_run_record *run, kkt_ablation
     *time = (kkt_reading){run->time_low_us, run->time_us, run->time_high_us};
     out->apart = run->policy == NULL || strstr(run->policy, "ablation=") == NULL;
     if (out->apart) {
-        time->low = fmin(time->low, time->value * (1 - DRIFT));
-        time->high = fmax(time->high, time->value * (1 + DRIFT));
+        time->low = fmin(time->low, time->value * (1 - KKT_TIMED_APART_DRIFT));
+        time->high = fmax(time->high, time->value * (1 + KKT_TIMED_APART_DRIFT));
     }
     out->provenance = run->provenance;
     out->gpu = kkt_arena_strdup(arena, run->gpu);

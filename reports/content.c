@@ -339,51 +339,6 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
     }
 }
 
-/* Whether another value of the same parameter was measured, too. */
-static bool has_choice(const kkt_view *view, const kkt_effect *effect) {
-    for (size_t i = 0; i < view->effect_count; i++) {
-        const kkt_effect *other = &view->effects[i];
-        if (other->chunk == effect->chunk && strcmp(other->kernel, effect->kernel) == 0 &&
-            strcmp(other->style, effect->style) == 0 && strcmp(other->param, effect->param) == 0 &&
-            strcmp(other->value, effect->value) != 0 && kkt_entry_measured(other->best))
-            return true;
-    }
-    return false;
-}
-
-static void add_effects(const kkt_view *view, const char *kernel, kkt_document *document) {
-    static const char *const headings[] = {
-        "#C", "Parameter", "Value", "#Best, us", "#Above the best", "Provenance", NULL};
-    kkt_block *table = NULL;
-    for (size_t i = 0; i < view->effect_count; i++) {
-        const kkt_effect *effect = &view->effects[i];
-        if (strcmp(effect->kernel, kernel) != 0 || effect->chunk != KKT_DEFAULT_CHUNK ||
-            !kkt_entry_measured(effect->best) || !has_choice(view, effect))
-            continue;
-        if (table == NULL) {
-            kkt_document_heading(document, 3, "%s: what each parameter is worth", kernel);
-            const char *caption = kkt_arena_printf(
-                document->arena,
-                "The best measured time with each value, the other parameters free; %s",
-                short_text(view, kernel, TEXT_PROBLEM, effect->problem, false, document->arena));
-            table = kkt_document_table(document, caption, headings);
-        }
-        const kkt_entry *best = kkt_view_standing(view, kernel, effect->problem, effect->chunk);
-        kkt_row *row = kkt_document_row(document, table);
-        cell_int(document, row, effect->chunk);
-        kkt_document_cell(document, row, "%s", effect->param);
-        kkt_document_cell(document, row, "%s", effect->value);
-        cell_real(document, row, effect->best->time_us);
-        if (best != NULL && kkt_entry_measured(best))
-            kkt_document_cell(document, row, "%+.1f %%",
-                              100.0 * (effect->best->time_us / best->time_us - 1.0));
-        else
-            kkt_document_cell(document, row, "-");
-        kkt_document_cell(document, row, "%s", kkt_entry_provenance(effect->best));
-        row->strong = best != NULL && strcmp(best->config, effect->best->config) == 0;
-    }
-}
-
 static void add_rejects(const kkt_view *view, kkt_document *document) {
     static const char *const headings[] = {
         "Kernel", "Outcome", "#Configurations", "Reason (of the first)", "Example", NULL};
@@ -466,7 +421,7 @@ static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out
         add_winners(view, kernel, out);
         kkt_content_counters(view, kernel, out);
         kkt_content_pareto(view, kernel, out);
-        add_effects(view, kernel, out);
+        kkt_content_effects(view, kernel, out);
     }
 }
 

@@ -11,6 +11,10 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
 /* Its part on the published claims (claims.c). */
 void kkt_content_claims(const kkt_view *view, kkt_document *document);
 
+/* Its part on what each parameter of a kernel is worth on its first problem (content_effects.c);
+ * nothing where the winner's values were the only ones measured. */
+void kkt_content_effects(const kkt_view *view, const char *kernel, kkt_document *document);
+
 /* Its part on how well the model ranks a kernel's configurations, for each style on the first
  * problem that has measured ones (content_scatter.c); nothing where there are fewer than two. */
 void kkt_content_scatter(const kkt_view *view, const char *kernel, kkt_document *document);

@@ -12,12 +12,16 @@
  * a pipeline that shares it has chosen one end to end. */
 #define KKT_DEFAULT_CHUNK 64
 
+/* How far clocks drift between timings that were not taken in turns, as a share of the time. */
+#define KKT_TIMED_APART_DRIFT 0.01
+
 /* One exported entry: the best configuration of a kernel, style, problem and chunk. All strings
  * live in the view's arena. */
 typedef struct kkt_entry {
     const char *kernel, *style, *problem, *config;
     int64_t chunk;        /* 0: the kernel has none */
     int problem_rank;     /* place among the kernel's default problems; INT_MAX: none of them */
+    bool in_turns;        /* timed by an ablation, in turns with what it is compared with */
     bool noisy;           /* timed, but its interval stayed wide: ranks below every other time */
     bool best_of_problem; /* the best over all chunks of its kernel and problem */
     bool model_only;      /* the kernel has no device code yet: in reports, never exported */
@@ -60,15 +64,6 @@ typedef struct kkt_reject_group {
     const char *example; /* one configuration */
 } kkt_reject_group;
 
-/* What one value of one parameter costs: the best result that has it, the other parameters being
- * free. Of the first problem of each kernel and style alone. */
-typedef struct kkt_effect {
-    const char *kernel, *style, *problem;
-    int64_t chunk;
-    const char *param, *value;
-    const kkt_entry *best; /* without ties */
-} kkt_effect;
-
 typedef struct kkt_view {
     const kkt_arch *arch;
     const kkt_device *device;
@@ -80,8 +75,6 @@ typedef struct kkt_view {
     size_t reject_count;
     kkt_reject_group *rejects; /* sorted: kernel, style, failures before rejections, outcome, most
                                   frequent first */
-    size_t effect_count;
-    kkt_effect *effects; /* sorted as entries, then in the order of parameters and values */
     int64_t candidates, measured, replayed, compiled, stale;
     kkt_objective objective;
     size_t pareto_count;

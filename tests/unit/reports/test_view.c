@@ -157,27 +157,6 @@ static void test_rejects_are_grouped_by_wording(void **state) {
     assert_int_equal(view.rejects[1].count, 1);
 }
 
-static void test_effects(void **state) {
-    fixture *f = *state;
-    add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
-    add_measured(f, "", "chunk=64,threads=64,inverse=row", 139, 140, 141);
-    add_measured(f, "", "chunk=64,threads=128,inverse=row", 149, 150, 151);
-    kkt_view view = make_view(f);
-    bool seen = false;
-    for (size_t i = 0; i < view.effect_count; i++) {
-        const kkt_effect *effect = &view.effects[i];
-        if (strcmp(effect->kernel, "kkt_solve") == 0 && effect->chunk == 64 &&
-            strcmp(effect->param, "inverse") == 0 && strcmp(effect->value, "row") == 0) {
-            assert_int_equal(lround(effect->best->time_us), 140);
-            seen = true;
-        }
-    }
-    assert_true(seen);
-    kkt_text text = render(f, &view, "markdown");
-    assert_non_null(strstr(text.data, "holds: 40.0 % faster"));
-    kkt_text_free(&text);
-}
-
 static void test_share_of_the_inverse(void **state) {
     (void)state;
     /* 1315 multiply-adds a token of the recursion to base 16 against 81920 of the rest. */
@@ -197,7 +176,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_compiled_before_predicted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failures_never_win, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rejects_are_grouped_by_wording, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_effects, setup, teardown),
         cmocka_unit_test(test_share_of_the_inverse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
