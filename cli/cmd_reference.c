@@ -10,8 +10,6 @@
 #include "cli/command.h"
 #include "cli/data_options.h"
 #include "cli/tensors.h"
-#include "kernels/kkt_solve/kkt_solve.h"
-#include "kernels/kkt_solve/triangular.h"
 #include "tuner/engine/gate.h"
 
 typedef struct job {
@@ -177,43 +175,55 @@ static kkt_status run_inputs(job *j, kkt_error *err) {
     return status;
 }
 
-/* ---- kkt_solve from the strictly lower matrices themselves ---- */
+/* ---- from the strictly lower matrices themselves ---- */
 
 enum { LOWER_MAX = 1024 }; /* rows; the work grows with the cube */
 
-static kkt_status check_lower(const kkt_host_tensor *l, int64_t n, kkt_error *err) {
+static kkt_status check_lower(const char *name, const kkt_host_tensor *l, int64_t n,
+                              kkt_error *err) {
     const int64_t count = kkt_tensor_elements(&l->tensor);
     for (int64_t at = 0; at < count; at++) {
         const double value = kkt_dtype_load(l->tensor.dtype, l->data, (size_t)at);
         const int64_t row = at / n % n, column = at % n;
         if (!isfinite(value))
             return kkt_fail(err, KKT_ERR_INPUT, 0,
-                            "l[...,%" PRId64 ",%" PRId64 "] is %g: inputs must be finite", row,
-                            column, value);
+                            "%s[...,%" PRId64 ",%" PRId64 "] is %g: inputs must be finite", name,
+                            row, column, value);
         if (column >= row && value != 0.0)
             return kkt_fail(err, KKT_ERR_INPUT, 0,
-                            "l[...,%" PRId64 ",%" PRId64 "] is %g, but l must be strictly lower: "
-                            "pass L, not I + L",
-                            row, column, value);
+                            "%s[...,%" PRId64 ",%" PRId64 "] is %g, but %s must be strictly "
+                            "lower: pass L, not I + L",
+                            name, row, column, value, name);
     }
     return KKT_OK;
 }
 
-/* Reads l.npy, of shape [C,C] with at most two dimensions before. */
+/* The path of the file of such matrices; malloc'ed. NULL where the family has no such form. */
+static char *lower_path(const job *j) {
+    const kkt_from_lower *form = j->with.kernel->from_lower;
+    char name[40];
+    if (!form)
+        return NULL;
+    snprintf(name, sizeof name, "%s.npy", form->tensor);
+    return kkt_path_join(j->with.in, name);
+}
+
+/* Reads the file, of shape [C,C] with at most two dimensions before. */
 static kkt_status read_lower(job *j, int64_t *n, kkt_npy *file, kkt_error *err) {
-    char *path = kkt_path_join(j->with.in, "l.npy");
+    const char *name = j->with.kernel->from_lower->tensor;
+    char *path = lower_path(j);
     kkt_status status = kkt_npy_read(path, file, err);
     if (status == KKT_OK) {
         const int rank = file->rank;
         *n = rank >= 2 && rank <= KKT_TENSOR_DIMS ? file->dims[rank - 1] : 0;
         if (*n < 1 || *n > LOWER_MAX || file->dims[rank - 2] != *n)
             status = kkt_fail(err, KKT_ERR_INPUT, 0,
-                              "tensor l: expected shape [...,C,C] with C from 1 to %d in %s",
+                              "tensor %s: expected shape [...,C,C] with C from 1 to %d in %s", name,
                               LOWER_MAX, path);
         else if (file->type == KKT_NPY_I4 || file->type == KKT_NPY_I8)
-            status = kkt_fail(err, KKT_ERR_INPUT, 0,
-                              "tensor l: %s holds integers, but f2, f4, f8 or bf16 as u2 is needed",
-                              path);
+            status = kkt_fail(
+                err, KKT_ERR_INPUT, 0,
+                "tensor %s: %s holds integers, but f2, f4, f8 or bf16 as u2 is needed", name, path);
     }
     free(path);
     return status;
@@ -222,6 +232,7 @@ static kkt_status read_lower(job *j, int64_t *n, kkt_npy *file, kkt_error *err) 
 static kkt_status invert_all(job *j, const kkt_host_tensor *l, kkt_host_tensor *t,
                              const kkt_host_tensors *actual, int64_t n, kkt_error *err) {
     const int64_t size = n * n;
+    const kkt_from_lower *form = j->with.kernel->from_lower;
     double *lower = calloc((size_t)size * 2, sizeof *lower);
     if (!lower)
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for a matrix");
@@ -231,13 +242,13 @@ static kkt_status invert_all(job *j, const kkt_host_tensor *l, kkt_host_tensor *
     for (int64_t m = 0; m < matrices && status == KKT_OK; m++) {
         for (int64_t i = 0; i < size; i++)
             lower[i] = kkt_dtype_load(l->tensor.dtype, l->data, (size_t)(m * size + i));
-        kkt_triangular_inverse(lower, (int)n, inverse);
+        form->solve(lower, (int)n, inverse);
         for (int64_t i = 0; i < size; i++)
             kkt_dtype_store(t->tensor.dtype, t->data, (size_t)(m * size + i), inverse[i]);
         const kkt_region region = {.offset = m * size, .rows = n, .columns = n, .row_stride = n};
         status = kkt_gate_score_part(j->with.kernel, &j->problem, actual, &region, 1, inverse,
                                      &j->check.score, err);
-        const double cond = kkt_triangular_condition(lower, inverse, (int)n);
+        const double cond = form->condition(lower, inverse, (int)n);
         if (!(cond <= j->check.cond_estimate))
             j->check.cond_estimate = cond;
     }
@@ -246,12 +257,13 @@ static kkt_status invert_all(job *j, const kkt_host_tensor *l, kkt_host_tensor *
 }
 
 static kkt_status run_lower(job *j, kkt_error *err) {
+    const kkt_from_lower *form = j->with.kernel->from_lower;
     kkt_npy file = {0};
     int64_t n = 0;
     bool compared = false;
     kkt_params_defaults(&j->with.kernel->problem, &j->problem);
     kkt_status status = read_lower(j, &n, &file, err);
-    kkt_tensor shape = {.name = "t", .role = KKT_TENSOR_OUTPUT, .dtype = KKT_FP64};
+    kkt_tensor shape = {.name = form->result, .role = KKT_TENSOR_OUTPUT, .dtype = KKT_FP64};
     kkt_host_tensor l = {.tensor = shape}, *t = &j->result.t[0];
     if (status != KKT_OK || n < 1)
         goto done;
@@ -261,7 +273,7 @@ static kkt_status run_lower(job *j, kkt_error *err) {
     l.tensor.dtype = kkt_npy_dtype(file.type);
     l.data = file.data;
     j->inputs = (kkt_host_tensors){.count = 1, .t = {{.tensor = shape}}};
-    status = check_lower(&l, n, err);
+    status = check_lower(form->tensor, &l, n, err);
     if (status == KKT_OK)
         status = open_outputs(j, err);
     if (status != KKT_OK)
@@ -276,7 +288,7 @@ static kkt_status run_lower(job *j, kkt_error *err) {
                                 .parts_checked = file.elements / (n * n)};
     status = invert_all(j, &l, t, compared ? &j->given : &j->result, n, err);
     const double tolerance =
-        j->with.variant->tolerance(&j->problem, &j->with.config, KKT_SOLVE_CASE_CORRELATED);
+        j->with.variant->tolerance(&j->problem, &j->with.config, form->input_case);
     kkt_data_check_judge(&j->check, tolerance, tolerance,
                          kkt_path_rounding(j->with.variant, &j->with.config, j->with.config_given));
     if (status == KKT_OK)
@@ -295,9 +307,8 @@ static kkt_status run_reference(const kkt_args *args, kkt_error *err) {
     j->args = args;
     kkt_status status = read_options(j, err);
     if (status == KKT_OK) {
-        char *lower = kkt_path_join(j->with.in, "l.npy");
-        const bool from_lower = j->with.kernel == &kkt_kernel_kkt_solve && kkt_file_exists(lower);
-        status = from_lower ? run_lower(j, err) : run_inputs(j, err);
+        char *lower = lower_path(j);
+        status = lower && kkt_file_exists(lower) ? run_lower(j, err) : run_inputs(j, err);
         free(lower);
     }
     kkt_host_tensors_free(&j->inputs);
