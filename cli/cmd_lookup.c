@@ -13,6 +13,7 @@ static void print_json(const kkt_lookup *found, const kkt_device *device) {
     kkt_json_add_string(root, "schema", "kkttune.lookup/1");
     kkt_json_add_string(root, "arch", device->arch);
     kkt_json_add_string(root, "device", device->full_name);
+    kkt_json_add_string(root, "device_id", device->name);
     kkt_json_add_string(root, "tier", kkt_lookup_tier_name(found->tier));
     kkt_json_add_real(root, "distance", found->distance);
     kkt_entry_add_json(&found->entry, root, "entry");

@@ -206,6 +206,7 @@ static void print_summary_json(job *j, const kkt_view *view, const kkt_session_s
     kkt_json_add_string(root, "schema", "kkttune.run/1");
     kkt_json_add_string(root, "arch", j->options.arch->name);
     kkt_json_add_string(root, "device", j->options.device->full_name);
+    kkt_json_add_string(root, "device_id", j->options.device->name);
     kkt_json_add_string(root, "tier", kkt_tier_name(summary->tier));
     add_counts(root, &summary->counts);
     kkt_json *best = kkt_json_add_array(root, "best");

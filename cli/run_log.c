@@ -78,6 +78,7 @@ void kkt_run_log_begin(kkt_run_log *log, const kkt_session_options *options) {
     kkt_json_add_string(line, "version", KKT_VERSION);
     kkt_json_add_string(line, "arch", options->arch->name);
     kkt_json_add_string(line, "device", options->device->name);
+    kkt_json_add_string(line, "device_name", options->device->full_name);
     kkt_policy_format(&options->policy, &policy);
     kkt_json_add_string(line, "policy", kkt_text_get(&policy));
     kkt_text_free(&policy);

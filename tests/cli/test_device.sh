@@ -13,20 +13,20 @@ run=(tune kkt_solve --arch sm90 --problem tokens=8192,heads_v=32 --backend repla
 # all_on SHORT FULL: what each command prints.
 all_on() {
     expect 0 model --arch sm90 --chunk 64 --json
-    json "d['device'] == '$1'"
+    json "d['device'] == '$1' and d['device_name'] == '$2'"
     expect 0 occupancy --arch sm90 --threads 128 --regs 64 --smem 0 --json
-    json "d['device'] == '$1'"
+    json "d['device'] == '$1' and d['device_name'] == '$2'"
     expect 0 explain kkt_solve --arch sm90 --cache cache --json
-    json "d['device'] == '$1'"
+    json "d['device'] == '$1' and d['device_name'] == '$2'"
     expect 0 lookup kkt_solve --arch sm90 --json
-    json "d['device'] == '$2'"
+    json "d['device'] == '$2' and d['device_id'] == '$1'"
 }
 
 all_on h200 "NVIDIA H200"
 expect 0 lookup kkt_solve --arch sm90 --json
 json 'd["tier"] == "model"' # no database yet: the default device alone decides
 expect 0 "${run[@]}"
-json 'd["device"] == "NVIDIA H200"'
+json 'd["device"] == "NVIDIA H200" and d["device_id"] == "h200"'
 all_on h200 "NVIDIA H200"
 rm -r kkttune.db* kkttune-out
 
@@ -35,7 +35,7 @@ mkdir empty
 export KKTTUNE_REFERENCE=$work/empty
 all_on h100 "NVIDIA H100 80GB HBM3"
 expect 0 "${run[@]}"
-json 'd["device"] == "NVIDIA H100 80GB HBM3"'
+json 'd["device"] == "NVIDIA H100 80GB HBM3" and d["device_id"] == "h100"'
 
 # A name is a name.
 export KKTTUNE_REFERENCE=$tests/../../db/reference
