@@ -74,6 +74,17 @@ static void test_semantic_checks(void **state) {
         {"UPDATE configurations SET kernel='gdn' WHERE id=2", "joins a problem of kkt_solve"},
         {"UPDATE runs SET time_low_us=1e9 WHERE id=2", "run 2 has a median outside"},
         {"DELETE FROM candidates WHERE id=4", "refers to no row of candidates"},
+        {"DROP VIEW results; CREATE VIEW results AS SELECT no_such FROM candidates",
+         "view results is not the one of this kkttune"},
+        {"PRAGMA user_version", "unreadable: no such column: no_such"},
+        {"DROP VIEW best_runs; CREATE VIEW best_runs AS SELECT id AS candidate_id, NULL AS run_id"
+         " FROM candidates",
+         "view best_runs is not the one"},
+        {"PRAGMA writable_schema=1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')"
+         " WHERE name = 'problems'; PRAGMA writable_schema=RESET; UPDATE problems SET text=NULL;"
+         " PRAGMA writable_schema=1; UPDATE sqlite_schema SET sql = replace(sql, 'TEXT', 'TEXT NOT"
+         " NULL') WHERE name = 'problems'; PRAGMA writable_schema=RESET",
+         "problem 1 is not canonical: "},
         {"CREATE TRIGGER evil AFTER INSERT ON runs BEGIN DELETE FROM runs; END", "trigger evil"},
     };
     fill(f->path, 5, HASH_A);
