@@ -12,11 +12,11 @@ find_path(KKT_CUDA_INCLUDE nvrtc.h
 set(cuda_version 0)
 if(EXISTS ${KKT_CUDA_INCLUDE}/cuda.h)
   file(STRINGS ${KKT_CUDA_INCLUDE}/cuda.h cuda_version REGEX "^#define CUDA_VERSION [0-9]+")
-  string(REGEX REPLACE "[^0-9]" "" cuda_version "0${cuda_version}")
+  string(REGEX REPLACE "[^0-9]" "" cuda_version "${cuda_version}")
 endif()
-if(cuda_version LESS 13000)
+if(NOT cuda_version GREATER_EQUAL 13000)
   message(FATAL_ERROR "${KKT_CUDA_INCLUDE} does not hold the headers of CUDA 13.0 or later "
-    "(cuda.h says CUDA_VERSION ${cuda_version}): set KKT_CUDA_HOME to a folder whose include/ does, "
+    "(cuda.h says CUDA_VERSION '${cuda_version}'): set KKT_CUDA_HOME to a folder whose include/ does, "
     "or run ./kkttune, which fetches them")
 endif()
 add_library(kkt_cuda_headers INTERFACE)
