@@ -60,6 +60,8 @@ int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
         if (order == 0)
             order = compare_reals(a->predicted_us, b->predicted_us);
     }
+    if (order == 0)
+        order = (a->departures > b->departures) - (a->departures < b->departures);
     return order != 0 ? order : strcmp(a->config, b->config);
 }
 

@@ -20,6 +20,7 @@
 typedef struct kkt_entry {
     const char *kernel, *style, *problem, *config;
     int64_t chunk;        /* 0: the kernel has none */
+    int departures;       /* parameters that are not at their default */
     int problem_rank;     /* place among the kernel's default problems; INT_MAX: none of them */
     bool in_turns;        /* timed by an ablation, in turns with what it is compared with */
     bool noisy;           /* timed, but its interval stayed wide: ranks below every other time */
@@ -85,11 +86,11 @@ typedef struct kkt_view {
  * The best entry: measured or replayed before noisy before compiled before predicted, and within
  * each fresh before stale, so that an edited kernel keeps its old result, marked stale, until a new
  * one is measured; then the smallest median (without one: no spills, then the smallest prediction),
- * then the lower end of the interval, then the configuration's text. By energy or by error that
- * figure comes before the median, and what lacks it comes last. The same database always gives
- * the same winner. Results of the same rank whose intervals overlap the winner's are its ties.
- * Kernel, style, problem (the defaults and those of the database) and chunk without any result
- * get the configuration that the model likes best. */
+ * then the lower end of the interval, then the fewest parameters off their default, then the
+ * configuration's text. By energy or by error that figure comes before the median, and what lacks
+ * it comes last. The same database always gives the same winner. Results of the same rank whose
+ * intervals overlap the winner's are its ties. Kernel, style, problem (the defaults and those of
+ * the database) and chunk without any result get the configuration that the model likes best. */
 kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                          const kkt_device *device, const char *kernel, kkt_arena *arena,
                          kkt_view *out, kkt_error *err);
