@@ -34,7 +34,9 @@ typedef struct session {
     const kkt_search_type *strategy; /* of the task at hand */
     int64_t tried, to_try;           /* over all tasks, for the progress */
     bool disturbance_told;
-    bool retrying;     /* slots that begin now forget a failure */
+    bool retrying; /* slots that begin now forget a failure */
+    int64_t *late; /* candidates whose compile took too long in this run */
+    size_t late_count, late_capacity;
     trial **in_flight; /* slots whose compile job has not been answered yet */
     size_t in_flight_count, in_flight_capacity;
     task *tasks;

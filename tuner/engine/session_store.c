@@ -88,6 +88,34 @@ static kkt_status put_prediction(session *s, trial *slot, kkt_error *err) {
     return kkt_db_put_prediction(s->db, slot->candidate_id, &record, err);
 }
 
+/* How long a compile takes is the machine's doing: one that took too long in another run is no
+ * final answer. */
+static bool is_late_of_another_run(const session *s, const trial *slot) {
+    const known *what = &slot->known;
+    if (!what->fresh_build || what->build_outcome != KKT_OUTCOME_TIMED_OUT || what->fresh_run) {
+        return false;
+    }
+    for (size_t i = 0; i < s->late_count; i++) {
+        if (s->late[i] == slot->candidate_id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void remember_late(session *s, int64_t candidate_id) {
+    if (s->late_count == s->late_capacity) {
+        size_t capacity = s->late_capacity ? 2 * s->late_capacity : 16;
+        int64_t *grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
+        if (s->late_count > 0) {
+            memcpy(grown, s->late, s->late_count * sizeof *grown);
+        }
+        s->late = grown;
+        s->late_capacity = capacity;
+    }
+    s->late[s->late_count++] = candidate_id;
+}
+
 kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point, trial *out,
                               kkt_error *err) {
     memset(out, 0, sizeof *out);
@@ -109,7 +137,11 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
     if (status != KKT_OK) {
         return status;
     }
-    if (s->retrying) {
+    status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (s->retrying || is_late_of_another_run(s, out)) {
         forget_failure(&out->known);
     }
     bool wants_energy = s->backend && s->options->policy.energy_each;
@@ -118,8 +150,7 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
     }
     out->energy_mj = out->known.energy_mj;
     out->rel_fro = out->known.rel_fro;
-    status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
-    return status == KKT_OK ? put_prediction(s, out, err) : status;
+    return put_prediction(s, out, err);
 }
 
 /* The build of a slot whose cubin was not needed (the fake backend) says so by a NULL compiler. */
@@ -153,6 +184,9 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
         .compile_ms = slot->compiled ? build->compile_ms : KKT_UNKNOWN_REAL,
     };
     kkt_status status = kkt_db_put_build(s->db, slot->candidate_id, &record, &slot->build_id, err);
+    if (status == KKT_OK && record.outcome == KKT_OUTCOME_TIMED_OUT) {
+        remember_late(s, slot->candidate_id);
+    }
     if (status == KKT_OK && slot->compiled && !(build->ok && s->backend)) {
         session_tell(s, slot, "compile", record.outcome, record.log, NULL);
     }
