@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
+#include "cli/pool_open.h"
 #include "cli/progress.h"
 #include "reports/ablation.h"
 #include "tuner/engine/ablate.h"
@@ -169,7 +170,6 @@ static kkt_status check_out(job *j, kkt_error *err) {
 static kkt_status prepare(job *j, kkt_error *err) {
     kkt_session_options *o = &j->options.session;
     const char *db = kkt_args_get(j->args, "--db");
-    kkt_compile_pool_options pool = {.cache = kkt_args_get(j->args, "--cache")};
     kkt_status status;
     if ((status = parse_options(j, err)) || (status = kkt_backend_choice_check(j->args, err)) ||
         (status = check_out(j, err)) ||
@@ -181,7 +181,7 @@ static kkt_status prepare(job *j, kkt_error *err) {
                                  .arch = o->arch,
                                  .device = o->device};
     if ((status = kkt_backend_choice_make(&j->on, err)) ||
-        (status = kkt_compile_pool_open(&pool, &j->pool, err))) {
+        (status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err))) {
         return status;
     }
     o->device = j->on.device;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/pool_open.h"
 
 static kkt_status find_backend(const char *asked, const kkt_backend_type **type, const char **fake,
                                kkt_error *err) {
@@ -59,8 +60,7 @@ kkt_status kkt_gpu_session_open(const kkt_args *args, kkt_gpu_session *out, kkt_
         status = match_gpu(args, out, err);
     if (status != KKT_OK || !out->type->needs_cubin)
         return status;
-    kkt_compile_pool_options pool = {.cache = kkt_args_get(args, "--cache")};
-    return kkt_compile_pool_open(&pool, &out->pool, err);
+    return kkt_pool_open(kkt_args_get(args, "--cache"), 0, &out->pool, err);
 }
 
 void kkt_gpu_session_close(kkt_gpu_session *session) {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
+#include "cli/pool_open.h"
 #include "cli/progress.h"
 #include "cli/run_log.h"
 #include "reports/report.h"
@@ -333,8 +334,7 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
                           j->options.arch->name);
     }
     if (status == KKT_OK) {
-        kkt_compile_pool_options options = {.cache = kkt_args_get(j->args, "--cache")};
-        status = kkt_compile_pool_open(&options, &j->pool, err);
+        status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err);
     }
     if (status == KKT_OK && kkt_compile_pool_unavailable(j->pool)) {
         fprintf(stderr, "kkttune: nothing is compiled: %s\n",

@@ -150,6 +150,10 @@ bool kkt_compile_pool_cache_writable(const kkt_compile_pool *pool) {
     return kkt_cache_writable(pool->cache);
 }
 
+const char *kkt_compile_pool_cache_note(const kkt_compile_pool *pool) {
+    return kkt_cache_note(pool->cache);
+}
+
 size_t kkt_compile_pool_pending(const kkt_compile_pool *pool) {
     return pool->pending;
 }

@@ -25,6 +25,8 @@ const char *kkt_compile_pool_version(const kkt_compile_pool *pool); /* "nvrtc 13
 const char *kkt_compile_pool_unavailable(const kkt_compile_pool *pool);
 /* Whether the cache can be written; a read-only one serves all the same. */
 bool kkt_compile_pool_cache_writable(const kkt_compile_pool *pool);
+/* One line why what is compiled is not kept, or NULL. */
+const char *kkt_compile_pool_cache_note(const kkt_compile_pool *pool);
 
 /* Hands a job in; `tag` comes back with its result. A key is compiled once in a pool's life: a job
  * whose key is queued is answered along with that one, and a later one from the cache or, where the

@@ -97,6 +97,7 @@ static void an_entry_comes_back_as_it_was(void **state) {
     kkt_cache *cache = kkt_cache_open(folder);
     kkt_compile_result result = sample_result(), got;
     assert_true(kkt_cache_writable(cache));
+    assert_null(kkt_cache_note(cache));
     assert_false(kkt_cache_get(cache, KEY, &got));
     kkt_cache_put(cache, KEY, &result);
     assert_true(kkt_cache_get(cache, KEY, &got));
@@ -166,6 +167,7 @@ static void a_cache_that_cannot_be_written_does_no_harm(void **state) {
     kkt_cache *cache = kkt_cache_open("/dev/null/kkttune");
     kkt_compile_result result = sample_result(), got;
     assert_false(kkt_cache_writable(cache));
+    assert_non_null(strstr(kkt_cache_note(cache), "'/dev/null/kkttune': Not a directory"));
     kkt_cache_put(cache, KEY, &result);
     assert_false(kkt_cache_get(cache, KEY, &got));
     kkt_cache_close(cache);
