@@ -61,6 +61,16 @@ static kkt_status fail_unknown(const kkt_command *command, const char *option, s
     return status;
 }
 
+/* An empty value names nothing: no file, folder, kernel or number. Only a list "k=v,..." may be
+ * empty: all of it at its defaults. */
+static kkt_status check_value(const kkt_option *option, const char *value, kkt_error *err) {
+    if (*value != '\0' || strchr(option->value, '=') != NULL)
+        return KKT_OK;
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "option %s has an empty value; give %s %s, or leave it out", option->name,
+                    option->name, option->value);
+}
+
 /* The option at argv[*at]; moves *at to the last word that was used. */
 static kkt_status read_option(kkt_args *args, int argc, char *const *argv, int *at,
                               kkt_error *err) {
@@ -83,13 +93,13 @@ static kkt_status read_option(kkt_args *args, int argc, char *const *argv, int *
     }
     if (attached) {
         args->values[index] = word + length + 1;
-        return KKT_OK;
+        return check_value(option, args->values[index], err);
     }
     if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "option %s needs a value: %s %s", option->name,
                         option->name, option->value);
     args->values[index] = argv[++*at];
-    return KKT_OK;
+    return check_value(option, args->values[index], err);
 }
 
 /* Words of the operand pattern; those in brackets are optional. */
@@ -115,6 +125,10 @@ static kkt_status check_operands(const kkt_args *args, kkt_error *err) {
                         "%s takes %s%s, so '%.60s' is too much; see %s --help",
                         title_of(command, title), most ? "" : "no operand", pattern,
                         args->operands[most], title);
+    for (size_t i = 0; i < args->operand_count; i++)
+        if (*args->operands[i] == '\0')
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "an operand of %s is empty; it takes %s",
+                            title_of(command, title), pattern);
     if (args->operand_count < required)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s needs %s; see %s --help",
                         title_of(command, title), pattern, title);

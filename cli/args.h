@@ -8,8 +8,9 @@
 #include "cli/command.h"
 
 /* Reads "--name value", "--name=value", flags and operands; "--" ends the options. A value that
- * begins with "--" must be written with '='. KKT_ERR_INPUT names what is unknown, doubled, missing
- * or too much, and lists what exists. The result and its strings live in `arena` and `argv`. */
+ * begins with "--" must be written with '='. KKT_ERR_INPUT names what is unknown, doubled, missing,
+ * empty (but for lists "k=v,...") or too much, and lists what exists. The result and its strings
+ * live in `arena` and `argv`. */
 kkt_status kkt_args_parse(const kkt_command *command, int argc, char *const *argv, kkt_arena *arena,
                           kkt_args **out, kkt_error *err);
 

@@ -1,7 +1,19 @@
-#include "cli/command.h"
-#include "model/arch.h"
+#include <stdlib.h>
 
 #include "base/text.h"
+#include "cli/command.h"
+#include "cli/data_folder.h"
+#include "reports/recorded_device.h"
+
+kkt_status kkt_default_device(const struct kkt_arch *arch, const struct kkt_device **device,
+                              kkt_error *err) {
+    char *folder = NULL;
+    kkt_status status = kkt_reference_folder(&folder, err);
+    if (status == KKT_OK)
+        *device = kkt_recorded_device(arch, folder);
+    free(folder);
+    return status;
+}
 
 kkt_status kkt_args_arch(const kkt_args *args, const struct kkt_arch **arch,
                          const struct kkt_device **device, kkt_error *err) {
@@ -23,6 +35,5 @@ kkt_status kkt_args_arch(const kkt_args *args, const struct kkt_arch **arch,
     const char *wanted = kkt_args_get(args, "--device");
     if (wanted)
         return kkt_device_parse(wanted, *arch, device, err);
-    *device = kkt_device_first(*arch);
-    return KKT_OK;
+    return kkt_default_device(*arch, device, err);
 }

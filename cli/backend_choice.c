@@ -72,21 +72,6 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
     return KKT_OK;
 }
 
-/* Without a GPU: the device that was recorded, unless one is named. */
-static void choose_recorded_device(kkt_backend_choice *c, bool device_given) {
-    if (device_given || !c->reference_folder) {
-        return;
-    }
-    char *name = kkt_recording_device(c->reference_folder, c->arch->name);
-    if (name) {
-        const kkt_device *device = NULL;
-        if (kkt_device_parse(name, c->arch, &device, NULL) == KKT_OK) {
-            c->device = device;
-        }
-        free(name);
-    }
-}
-
 static void say_replay(kkt_backend_choice *c, const char *why) {
     char *recorded =
         c->reference_folder ? kkt_recording_device(c->reference_folder, c->arch->name) : NULL;
@@ -103,9 +88,22 @@ static void say_replay(kkt_backend_choice *c, const char *why) {
     free(recorded);
 }
 
+kkt_status kkt_backend_choice_check(const kkt_args *args, kkt_error *err) {
+    const char *asked = kkt_args_get(args, "--backend");
+    bool known = !asked || strcmp(asked, "cuda") == 0 || strcmp(asked, "replay") == 0 ||
+                 strcmp(asked, "fake") == 0 || strncmp(asked, "fake:", 5) == 0;
+    return known ? KKT_OK
+                 : kkt_fail(err, KKT_ERR_INPUT, 0,
+                            "unknown backend '%s'; known: cuda, replay, fake[:seed=N,fault=KIND]",
+                            asked);
+}
+
 kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
     const char *asked = kkt_args_get(c->args, "--backend");
-    c->reference_folder = kkt_reference_folder();
+    kkt_status found = kkt_reference_folder(&c->reference_folder, err);
+    if (found != KKT_OK) {
+        return found;
+    }
     bool device_given = kkt_args_has(c->args, "--device");
     char why[500] = "replay was asked for";
     if (asked && strncmp(asked, "fake", 4) == 0 && (asked[4] == '\0' || asked[4] == ':')) {
@@ -114,11 +112,6 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
             say(c, "fake backend: times come from the model plus seeded noise");
         }
         return status;
-    }
-    if (asked && strcmp(asked, "cuda") != 0 && strcmp(asked, "replay") != 0) {
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "unknown backend '%s'; known: cuda, replay, fake[:seed=N,fault=KIND]",
-                        asked);
     }
     if (!asked || strcmp(asked, "cuda") == 0) {
         kkt_error gpu_error;
@@ -132,14 +125,13 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
             return KKT_OK;
         }
         close_backend(c);
-        if (asked || status == KKT_ERR_INPUT) {
+        if (asked || kkt_args_has(c->args, "--gpu") || status == KKT_ERR_INPUT) {
             return kkt_fail(err, status == KKT_ERR_INPUT ? KKT_ERR_INPUT : KKT_ERR_ENVIRONMENT, 0,
                             "%s", gpu_error.message);
         }
         snprintf(why, sizeof why, "%s", gpu_error.message);
     }
     c->replay = true;
-    choose_recorded_device(c, device_given);
     say_replay(c, why);
     return KKT_OK;
 }

@@ -18,6 +18,8 @@ typedef struct kkt_backend_choice {
     bool replay; /* the recorded measurements serve */
 } kkt_backend_choice;
 
+/* Whether --backend names one; KKT_ERR_INPUT lists what there is. Opens nothing. */
+kkt_status kkt_backend_choice_check(const kkt_args *args, kkt_error *err);
 /* Opens the backend and says in one line which it is and why. `args`, `json`, `arch` and `device`
  * are filled by the caller. KKT_ERR_INPUT: no such backend; KKT_ERR_ENVIRONMENT: it was asked for
  * and cannot be had. Drop it in any case. */

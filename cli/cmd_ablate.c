@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
+#include "cli/pool_open.h"
 #include "cli/progress.h"
 #include "reports/ablation.h"
 #include "tuner/engine/ablate.h"
@@ -49,12 +50,25 @@ typedef struct job {
 
 /* ---- what is asked for ---- */
 
+static bool has_device_code(const kkt_kernel *kernel) {
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        if (kernel->variants[i].source) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static kkt_status choose_variant(job *j, kkt_error *err) {
     const kkt_kernel *kernel = j->options.session.kernel;
     const char *name = kkt_args_get(j->args, "--style");
     const kkt_style *style = name ? kkt_style_find(name) : NULL;
-    if (!name) {
+    if (!name && has_device_code(kernel)) {
         return KKT_OK;
+    }
+    if (!name) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no device code yet: nothing can be compared",
+                        kernel->name);
     }
     j->options.variant = style ? kkt_kernel_variant(kernel, style->id) : NULL;
     if (j->options.variant && j->options.variant->source) {
@@ -156,9 +170,9 @@ static kkt_status check_out(job *j, kkt_error *err) {
 static kkt_status prepare(job *j, kkt_error *err) {
     kkt_session_options *o = &j->options.session;
     const char *db = kkt_args_get(j->args, "--db");
-    kkt_compile_pool_options pool = {.cache = kkt_args_get(j->args, "--cache")};
     kkt_status status;
-    if ((status = parse_options(j, err)) || (status = check_out(j, err)) ||
+    if ((status = parse_options(j, err)) || (status = kkt_backend_choice_check(j->args, err)) ||
+        (status = check_out(j, err)) ||
         (status = kkt_db_open(db ? db : "kkttune.db", KKT_DB_WRITE, &j->db, err))) {
         return status;
     }
@@ -167,7 +181,7 @@ static kkt_status prepare(job *j, kkt_error *err) {
                                  .arch = o->arch,
                                  .device = o->device};
     if ((status = kkt_backend_choice_make(&j->on, err)) ||
-        (status = kkt_compile_pool_open(&pool, &j->pool, err))) {
+        (status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err))) {
         return status;
     }
     o->device = j->on.device;

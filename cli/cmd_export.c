@@ -84,6 +84,7 @@ static kkt_status export_types(const kkt_args *args, const char *const *names, s
     const kkt_arch *arch;
     const kkt_device *device;
     const kkt_kernel *kernel = NULL;
+    kkt_objective objective = KKT_OBJECTIVE_TIME;
     const char *path = kkt_args_get(args, "--db");
     kkt_db *db = NULL;
     kkt_arena *arena = kkt_arena_open();
@@ -93,13 +94,18 @@ static kkt_status export_types(const kkt_args *args, const char *const *names, s
     kkt_status status = kkt_args_arch(args, &arch, &device, err);
     if (status == KKT_OK && kkt_args_has(args, "--kernel"))
         status = kkt_kernel_parse(kkt_args_get(args, "--kernel"), &kernel, err);
+    if (status == KKT_OK && kkt_args_has(args, "--objective"))
+        status = kkt_objective_parse(kkt_args_get(args, "--objective"), &objective, err);
     if (status == KKT_OK)
         status = kkt_db_open(path != NULL ? path : "kkttune.db", KKT_DB_READ, &db, err);
     if (status == KKT_OK && !kkt_args_has(args, "--device"))
         status = stored_device(db, arch, &device, err);
     if (status == KKT_OK)
-        status = kkt_view_make(db, present(arena), arch, device,
-                               kernel != NULL ? kernel->name : NULL, arena, &view, err);
+        status =
+            kkt_view_make_by(db, present(arena), arch, device, kernel != NULL ? kernel->name : NULL,
+                             objective, arena, &view, err);
+    if (status == KKT_OK && kkt_args_has(args, "--pareto"))
+        kkt_view_add_pareto(&view, arena);
     if (root != NULL) {
         kkt_json_add_string(root, "schema", schema);
         w.files = kkt_json_add_array(root, "files");
@@ -118,7 +124,9 @@ static kkt_status export_types(const kkt_args *args, const char *const *names, s
 
 #define OUT_OPTIONS                                                                                \
     KKT_OPTION_ARCH, KKT_OPTION_DEVICE, KKT_OPTION_DB, KKT_OPTION_JSON,                            \
-        {"--out", "DIR", "folder of the files; default kkttune-out"}, {                            \
+        {"--out", "DIR", "folder of the files; default kkttune-out"},                              \
+        {"--objective", "time|energy|error", "what makes a result the best; default time"},        \
+        {"--pareto", NULL, "list what no other result beats in time, energy and error at once"}, { \
         "--kernel", "KERNEL", "one kernel; default: all"                                           \
     }
 

@@ -13,6 +13,7 @@ static void print_json(const kkt_lookup *found, const kkt_device *device) {
     kkt_json_add_string(root, "schema", "kkttune.lookup/1");
     kkt_json_add_string(root, "arch", device->arch);
     kkt_json_add_string(root, "device", device->full_name);
+    kkt_json_add_string(root, "device_id", device->name);
     kkt_json_add_string(root, "tier", kkt_lookup_tier_name(found->tier));
     kkt_json_add_real(root, "distance", found->distance);
     kkt_entry_add_json(&found->entry, root, "entry");
@@ -30,8 +31,9 @@ static void print_text(const kkt_lookup *found) {
     printf("launch      %d threads, %lld bytes of dynamic shared memory, %d registers\n",
            entry->threads, (long long)entry->smem_bytes, entry->registers);
     if (kkt_entry_measured(entry))
-        printf("time        %.4g us [%.4g, %.4g]\n", entry->time_us, entry->low_us, entry->high_us);
-    else if (isfinite(entry->predicted_us))
+        printf("time        %.4g us [%.4g, %.4g]%s\n", entry->time_us, entry->low_us,
+               entry->high_us, found->tier == KKT_LOOKUP_NEAREST ? ", of that problem" : "");
+    if (found->tier != KKT_LOOKUP_EXACT && isfinite(entry->predicted_us))
         printf("predicted   %.4g us (uncalibrated)\n", entry->predicted_us);
     if (entry->limiter != NULL)
         printf("limiter     %s\n", entry->limiter);
@@ -39,7 +41,7 @@ static void print_text(const kkt_lookup *found) {
 
 /* Opens what is looked in: an export, the database named, the default one where it exists, or
  * nothing but the model. */
-static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const kkt_device **device,
+static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const kkt_device *device,
                              const kkt_kernel *kernel, kkt_db **db, kkt_arena *arena,
                              kkt_view **views, size_t *count, kkt_error *err) {
     const char *config = kkt_args_get(args, "--config"), *path = kkt_args_get(args, "--db");
@@ -52,25 +54,14 @@ static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const k
         if (status == KKT_OK && (*views)->arch != arch)
             return kkt_fail(err, KKT_ERR_INPUT, 0, "%s is for %s, not for %s", config,
                             (*views)->arch->name, arch->name);
-        if (status == KKT_OK && !kkt_args_has(args, "--device"))
-            *device = (*views)->device;
         return status;
     }
     if (path == NULL && !kkt_file_exists("kkttune.db"))
         return KKT_OK;
     kkt_status status = kkt_db_open(path != NULL ? path : "kkttune.db", KKT_DB_READ, db, err);
     return status != KKT_OK ? status
-                            : kkt_lookup_views(*db, kkt_freshness_make(arena, NULL), arch, *device,
+                            : kkt_lookup_views(*db, kkt_freshness_make(arena, NULL), arch, device,
                                                kernel->name, arena, views, count, err);
-}
-
-/* Without --device the results of every device of the architecture are its own. */
-static const kkt_device *device_of_results(const kkt_view *views, size_t count,
-                                           const kkt_device *first) {
-    for (size_t i = 0; i < count; i++)
-        if (views[i].measured + views[i].replayed > 0)
-            return views[i].device;
-    return first;
 }
 
 static kkt_status run_lookup(const kkt_args *args, kkt_error *err) {
@@ -95,9 +86,9 @@ static kkt_status run_lookup(const kkt_args *args, kkt_error *err) {
     if (status == KKT_OK && chunk_text != NULL && !kkt_parse_i64(chunk_text, 1, 1 << 20, &chunk))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "--chunk '%s' is no chunk size", chunk_text);
     if (status == KKT_OK)
-        status = open_views(args, arch, &device, kernel, &db, arena, &views, &count, err);
-    if (status == KKT_OK && !kkt_args_has(args, "--device"))
-        device = device_of_results(views, count, device);
+        status = open_views(args, arch, device, kernel, &db, arena, &views, &count, err);
+    if (status == KKT_OK && count > 0 && !kkt_args_has(args, "--device"))
+        device = kkt_lookup_own_device(views, count);
     if (status == KKT_OK)
         status = kkt_lookup_find(views, count, kernel, &problem, chunk, arch, device, arena, &found,
                                  err);

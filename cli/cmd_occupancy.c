@@ -52,7 +52,8 @@ static void print_json(const kkt_arch *arch, const kkt_device *device,
     kkt_json *root = kkt_json_object();
     kkt_json_add_string(root, "schema", "kkttune.occupancy/1");
     kkt_json_add_string(root, "arch", arch->name);
-    kkt_json_add_string(root, "device", device ? device->name : NULL);
+    kkt_json_add_string(root, "device", device->name);
+    kkt_json_add_string(root, "device_name", device->full_name);
     kkt_json_add_int(root, "blocks_per_sm", occupancy->blocks_per_sm);
     kkt_json_add_int(root, "warps_per_sm", occupancy->warps_per_sm);
     kkt_json_add_string(root, "limiter", kkt_limiter_name(occupancy->limiter));

@@ -6,21 +6,17 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/check_output.h"
 #include "cli/command.h"
-#include "cli/data_check.h"
+#include "cli/data_options.h"
 #include "cli/tensors.h"
-#include "kernels/kkt_solve/kkt_solve.h"
-#include "kernels/kkt_solve/triangular.h"
 #include "tuner/engine/gate.h"
 
 typedef struct job {
     const kkt_args *args;
-    const kkt_kernel *kernel;
-    const kkt_variant *variant;
-    const char *in, *out;
+    kkt_data_options with;
     kkt_dtype written; /* of the result's file */
-    kkt_values problem, config;
-    uint64_t config_given;
+    kkt_values problem;
     kkt_host_tensors inputs; /* all tensors, outputs without data */
     kkt_host_tensors result; /* outputs: the reference as it is written */
     kkt_host_tensors given;  /* outputs: the user's own, where there are any */
@@ -30,31 +26,10 @@ typedef struct job {
 /* ---- options ---- */
 
 static kkt_status read_options(job *j, kkt_error *err) {
-    kkt_status status = kkt_kernel_parse(kkt_args_operand(j->args, 0), &j->kernel, err);
-    if (status != KKT_OK)
-        return status;
-    if (!j->kernel->reference)
-        return kkt_fail(err, KKT_ERR_INPUT, 0, "kernel %s has no reference", j->kernel->name);
-    j->variant = &j->kernel->variants[0];
-    kkt_params_defaults(&j->variant->params, &j->config);
-    const char *config = kkt_args_get(j->args, "--config");
     const char *dtype = kkt_args_get(j->args, "--dtype");
-    j->in = kkt_args_get(j->args, "--in");
-    j->out = kkt_args_get(j->args, "--out");
     j->written = KKT_FP64;
-    status = kkt_params_parse(&j->variant->params, config ? config : "", &j->config,
-                              &j->config_given, err);
-    if (status == KKT_OK && dtype)
-        status = kkt_dtype_parse(dtype, &j->written, err);
-    if (status == KKT_OK && !j->in)
-        status = kkt_fail(err, KKT_ERR_INPUT, 0, "option --in DIR is needed: the inputs' folder");
-    if (status == KKT_OK && !j->out)
-        status = kkt_fail(err, KKT_ERR_INPUT, 0, "option --out DIR is needed: the result's folder");
-    if (status == KKT_OK)
-        status = kkt_folder_make(j->out, err);
-    if (status == KKT_OK)
-        status = kkt_folder_check_writable(j->out, err);
-    return status;
+    kkt_status status = kkt_data_options_read(j->args, false, &j->with, err);
+    return status == KKT_OK && dtype ? kkt_dtype_parse(dtype, &j->written, err) : status;
 }
 
 /* ---- results ---- */
@@ -67,7 +42,7 @@ static kkt_status read_given(job *j, const kkt_tensor *shape, kkt_host_tensor *o
     const size_t length = compare ? strlen(compare) : 0;
     const bool is_file = length > 4 && strcmp(compare + length - 4, ".npy") == 0;
     char *path =
-        is_file ? strdup(compare) : kkt_tensor_path(compare ? compare : j->in, shape->name);
+        is_file ? strdup(compare) : kkt_tensor_path(compare ? compare : j->with.in, shape->name);
     bool found = false;
     kkt_status status = kkt_tensor_read(path, shape, out, &found, err);
     if (status == KKT_OK && compare && !found)
@@ -91,7 +66,7 @@ static kkt_status open_outputs(job *j, kkt_error *err) {
             status =
                 kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for tensor %s", shape->name);
         if (status == KKT_OK)
-            status = kkt_tensors_check_out(j->in, j->out, shape->name, err);
+            status = kkt_tensors_check_out(j->with.in, j->with.out, shape->name, err);
         if (status == KKT_OK)
             status = read_given(j, shape, &j->given.t[i], err);
     }
@@ -110,7 +85,7 @@ static bool has_given(const job *j) {
 
 /* The element type a given result is judged as: its own, where the problem's could be it. */
 static void judge_as_given(job *j) {
-    const int key = kkt_params_find(&j->kernel->problem, "dtype");
+    const int key = kkt_params_find(&j->with.kernel->problem, "dtype");
     for (int i = 0; i < j->given.count && key >= 0; i++) {
         const kkt_host_tensor *host = &j->given.t[i];
         if (host->data && (host->tensor.dtype == KKT_FP16 || host->tensor.dtype == KKT_BF16))
@@ -122,58 +97,76 @@ static kkt_status write_outputs(const job *j, kkt_error *err) {
     kkt_status status = KKT_OK;
     for (int i = 0; i < j->result.count && status == KKT_OK; i++)
         if (j->result.t[i].data)
-            status = kkt_tensor_write(j->out, &j->result.t[i], err);
+            status = kkt_tensor_write(j->with.out, &j->result.t[i], err);
     return status;
+}
+
+/* What the result and its judgement rest on: the chunk, where there is one, and what was named. The
+ * others' defaults had no part in it. */
+static void format_config(const job *j, bool chunk, kkt_text *out) {
+    const kkt_param_table *all = &j->with.variant->params;
+    kkt_param params[KKT_PARAMS_MAX];
+    kkt_param_table named = {.what = all->what, .params = params};
+    kkt_values values = {{0}};
+    for (size_t p = 0; p < all->count; p++) {
+        const bool is_chunk = chunk && j->with.kernel->chunk_param &&
+                              strcmp(all->params[p].name, j->with.kernel->chunk_param) == 0;
+        if (!is_chunk && !(j->with.config_given >> p & 1))
+            continue;
+        params[named.count] = all->params[p];
+        values.v[named.count++] = j->with.config.v[p];
+    }
+    kkt_params_format(&named, &values, out);
 }
 
 static kkt_status report(const job *j, const char *problem, kkt_error *err) {
     if (kkt_args_has(j->args, "--json")) {
         kkt_text config = {0};
-        kkt_params_format(&j->variant->params, &j->config, &config);
+        format_config(j, problem != NULL, &config);
         kkt_json *root =
-            kkt_data_check_json(&j->check, j->kernel->name, problem, kkt_text_get(&config));
+            kkt_check_json(&j->check, j->with.kernel->name, problem, kkt_text_get(&config));
         kkt_print_json(root);
         kkt_text_free(&config);
     } else {
-        kkt_data_check_print(&j->check);
+        kkt_check_print(&j->check);
     }
-    return kkt_data_check_status(&j->check, "the given result", err);
+    return kkt_check_status(&j->check, "the given result", err);
 }
 
 /* ---- from the kernel's own inputs ---- */
 
 static kkt_status run_inputs(job *j, kkt_error *err) {
     const kkt_tensor_request request = {
-        .kernel = j->kernel,
-        .config = &j->config,
-        .folder = j->in,
+        .kernel = j->with.kernel,
+        .config = &j->with.config,
+        .folder = j->with.in,
         .problem = kkt_args_get(j->args, "--problem"),
         .dtype = kkt_args_get(j->args, "--dtype"),
         .exact = true,
     };
     kkt_status status = kkt_tensors_read(&request, &j->problem, &j->inputs, err);
     if (status == KKT_OK)
-        status = j->kernel->check_inputs(&j->problem, &j->inputs, err);
+        status = j->with.kernel->check_inputs(&j->problem, &j->inputs, err);
     if (status == KKT_OK)
         status = open_outputs(j, err);
     if (status != KKT_OK)
         return status;
     kkt_text problem = {0};
-    kkt_params_format(&j->kernel->problem, &j->problem, &problem);
+    kkt_params_format(&j->with.kernel->problem, &j->problem, &problem);
     const bool compared = has_given(j);
     if (compared)
         judge_as_given(j);
     const kkt_data_check_request check = {
-        .kernel = j->kernel,
-        .variant = j->variant,
+        .kernel = j->with.kernel,
+        .variant = j->with.variant,
         .problem = &j->problem,
-        .config = &j->config,
-        .config_given = j->config_given,
+        .config = &j->with.config,
+        .config_given = j->with.config_given,
         .inputs = &j->inputs,
         .actual = compared ? &j->given : &j->result,
         .store = &j->result,
     };
-    status = kkt_data_check_run(&check, &j->check, err);
+    status = kkt_check_run(&check, &j->check, err);
     if (status == KKT_OK)
         status = write_outputs(j, err);
     if (status == KKT_OK)
@@ -182,43 +175,55 @@ static kkt_status run_inputs(job *j, kkt_error *err) {
     return status;
 }
 
-/* ---- kkt_solve from the strictly lower matrices themselves ---- */
+/* ---- from the strictly lower matrices themselves ---- */
 
 enum { LOWER_MAX = 1024 }; /* rows; the work grows with the cube */
 
-static kkt_status check_lower(const kkt_host_tensor *l, int64_t n, kkt_error *err) {
+static kkt_status check_lower(const char *name, const kkt_host_tensor *l, int64_t n,
+                              kkt_error *err) {
     const int64_t count = kkt_tensor_elements(&l->tensor);
     for (int64_t at = 0; at < count; at++) {
         const double value = kkt_dtype_load(l->tensor.dtype, l->data, (size_t)at);
         const int64_t row = at / n % n, column = at % n;
         if (!isfinite(value))
             return kkt_fail(err, KKT_ERR_INPUT, 0,
-                            "l[...,%" PRId64 ",%" PRId64 "] is %g: inputs must be finite", row,
-                            column, value);
+                            "%s[...,%" PRId64 ",%" PRId64 "] is %g: inputs must be finite", name,
+                            row, column, value);
         if (column >= row && value != 0.0)
             return kkt_fail(err, KKT_ERR_INPUT, 0,
-                            "l[...,%" PRId64 ",%" PRId64 "] is %g, but l must be strictly lower: "
-                            "pass L, not I + L",
-                            row, column, value);
+                            "%s[...,%" PRId64 ",%" PRId64 "] is %g, but %s must be strictly "
+                            "lower: pass L, not I + L",
+                            name, row, column, value, name);
     }
     return KKT_OK;
 }
 
-/* Reads l.npy, of shape [C,C] with at most two dimensions before. */
+/* The path of the file of such matrices; malloc'ed. NULL where the family has no such form. */
+static char *lower_path(const job *j) {
+    const kkt_from_lower *form = j->with.kernel->from_lower;
+    char name[40];
+    if (!form)
+        return NULL;
+    snprintf(name, sizeof name, "%s.npy", form->tensor);
+    return kkt_path_join(j->with.in, name);
+}
+
+/* Reads the file, of shape [C,C] with at most two dimensions before. */
 static kkt_status read_lower(job *j, int64_t *n, kkt_npy *file, kkt_error *err) {
-    char *path = kkt_path_join(j->in, "l.npy");
+    const char *name = j->with.kernel->from_lower->tensor;
+    char *path = lower_path(j);
     kkt_status status = kkt_npy_read(path, file, err);
     if (status == KKT_OK) {
         const int rank = file->rank;
         *n = rank >= 2 && rank <= KKT_TENSOR_DIMS ? file->dims[rank - 1] : 0;
         if (*n < 1 || *n > LOWER_MAX || file->dims[rank - 2] != *n)
             status = kkt_fail(err, KKT_ERR_INPUT, 0,
-                              "tensor l: expected shape [...,C,C] with C from 1 to %d in %s",
+                              "tensor %s: expected shape [...,C,C] with C from 1 to %d in %s", name,
                               LOWER_MAX, path);
         else if (file->type == KKT_NPY_I4 || file->type == KKT_NPY_I8)
-            status = kkt_fail(err, KKT_ERR_INPUT, 0,
-                              "tensor l: %s holds integers, but f2, f4, f8 or bf16 as u2 is needed",
-                              path);
+            status = kkt_fail(
+                err, KKT_ERR_INPUT, 0,
+                "tensor %s: %s holds integers, but f2, f4, f8 or bf16 as u2 is needed", name, path);
     }
     free(path);
     return status;
@@ -227,6 +232,7 @@ static kkt_status read_lower(job *j, int64_t *n, kkt_npy *file, kkt_error *err) 
 static kkt_status invert_all(job *j, const kkt_host_tensor *l, kkt_host_tensor *t,
                              const kkt_host_tensors *actual, int64_t n, kkt_error *err) {
     const int64_t size = n * n;
+    const kkt_from_lower *form = j->with.kernel->from_lower;
     double *lower = calloc((size_t)size * 2, sizeof *lower);
     if (!lower)
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for a matrix");
@@ -236,13 +242,13 @@ static kkt_status invert_all(job *j, const kkt_host_tensor *l, kkt_host_tensor *
     for (int64_t m = 0; m < matrices && status == KKT_OK; m++) {
         for (int64_t i = 0; i < size; i++)
             lower[i] = kkt_dtype_load(l->tensor.dtype, l->data, (size_t)(m * size + i));
-        kkt_triangular_inverse(lower, (int)n, inverse);
+        form->solve(lower, (int)n, inverse);
         for (int64_t i = 0; i < size; i++)
             kkt_dtype_store(t->tensor.dtype, t->data, (size_t)(m * size + i), inverse[i]);
         const kkt_region region = {.offset = m * size, .rows = n, .columns = n, .row_stride = n};
-        status = kkt_gate_score_part(j->kernel, &j->problem, actual, &region, 1, inverse,
+        status = kkt_gate_score_part(j->with.kernel, &j->problem, actual, &region, 1, inverse,
                                      &j->check.score, err);
-        const double cond = kkt_triangular_condition(lower, inverse, (int)n);
+        const double cond = form->condition(lower, inverse, (int)n);
         if (!(cond <= j->check.cond_estimate))
             j->check.cond_estimate = cond;
     }
@@ -251,12 +257,13 @@ static kkt_status invert_all(job *j, const kkt_host_tensor *l, kkt_host_tensor *
 }
 
 static kkt_status run_lower(job *j, kkt_error *err) {
+    const kkt_from_lower *form = j->with.kernel->from_lower;
     kkt_npy file = {0};
     int64_t n = 0;
     bool compared = false;
-    kkt_params_defaults(&j->kernel->problem, &j->problem);
+    kkt_params_defaults(&j->with.kernel->problem, &j->problem);
     kkt_status status = read_lower(j, &n, &file, err);
-    kkt_tensor shape = {.name = "t", .role = KKT_TENSOR_OUTPUT, .dtype = KKT_FP64};
+    kkt_tensor shape = {.name = form->result, .role = KKT_TENSOR_OUTPUT, .dtype = KKT_FP64};
     kkt_host_tensor l = {.tensor = shape}, *t = &j->result.t[0];
     if (status != KKT_OK || n < 1)
         goto done;
@@ -266,7 +273,7 @@ static kkt_status run_lower(job *j, kkt_error *err) {
     l.tensor.dtype = kkt_npy_dtype(file.type);
     l.data = file.data;
     j->inputs = (kkt_host_tensors){.count = 1, .t = {{.tensor = shape}}};
-    status = check_lower(&l, n, err);
+    status = check_lower(form->tensor, &l, n, err);
     if (status == KKT_OK)
         status = open_outputs(j, err);
     if (status != KKT_OK)
@@ -281,9 +288,9 @@ static kkt_status run_lower(job *j, kkt_error *err) {
                                 .parts_checked = file.elements / (n * n)};
     status = invert_all(j, &l, t, compared ? &j->given : &j->result, n, err);
     const double tolerance =
-        j->variant->tolerance(&j->problem, &j->config, KKT_SOLVE_CASE_CORRELATED);
+        j->with.variant->tolerance(&j->problem, &j->with.config, form->input_case);
     kkt_data_check_judge(&j->check, tolerance, tolerance,
-                         kkt_path_rounding(&j->variant->params, &j->config, j->config_given));
+                         kkt_path_rounding(j->with.variant, &j->with.config, j->with.config_given));
     if (status == KKT_OK)
         status = write_outputs(j, err);
     if (status == KKT_OK)
@@ -300,9 +307,8 @@ static kkt_status run_reference(const kkt_args *args, kkt_error *err) {
     j->args = args;
     kkt_status status = read_options(j, err);
     if (status == KKT_OK) {
-        char *lower = kkt_path_join(j->in, "l.npy");
-        const bool from_lower = j->kernel == &kkt_kernel_kkt_solve && kkt_file_exists(lower);
-        status = from_lower ? run_lower(j, err) : run_inputs(j, err);
+        char *lower = lower_path(j);
+        status = lower && kkt_file_exists(lower) ? run_lower(j, err) : run_inputs(j, err);
         free(lower);
     }
     kkt_host_tensors_free(&j->inputs);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "cli/data_check.h"
+#include "cli/check_output.h"
+#include "cli/data_options.h"
 #include "cli/gpu_session.h"
 #include "cli/tensors.h"
 #include "model/predict.h"
@@ -14,62 +14,38 @@ enum { DEFAULT_PARTS = 512 }; /* of the result are compared: seconds at most on 
 
 typedef struct job {
     const kkt_args *args;
-    const kkt_kernel *kernel;
-    const kkt_variant *variant;
-    const char *in, *out;
+    kkt_data_options with;
     int64_t parts;
-    kkt_values problem, config;
-    uint64_t config_given;
+    kkt_values problem;
     kkt_host_tensors tensors;
     kkt_gpu_session gpu;
     kkt_data_check check;
 } job;
 
 static kkt_status read_options(job *j, kkt_error *err) {
-    kkt_status status = kkt_kernel_parse(kkt_args_operand(j->args, 0), &j->kernel, err);
-    if (status != KKT_OK)
-        return status;
-    j->variant = &j->kernel->variants[0];
-    if (!j->variant->source || !j->kernel->reference)
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "kernel %s has no device code yet: the model alone "
-                        "knows it",
-                        j->kernel->name);
-    const char *config = kkt_args_get(j->args, "--config");
+    kkt_status status = kkt_data_options_read(j->args, true, &j->with, err);
     const char *parts = kkt_args_get(j->args, "--parts");
-    kkt_params_defaults(&j->variant->params, &j->config);
-    status = kkt_params_parse(&j->variant->params, config ? config : "", &j->config,
-                              &j->config_given, err);
-    j->in = kkt_args_get(j->args, "--in");
-    j->out = kkt_args_get(j->args, "--out");
     j->parts = DEFAULT_PARTS;
     if (status == KKT_OK && parts && !kkt_parse_i64(parts, 0, INT64_MAX, &j->parts))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "--parts '%s' is not a number from 0 up", parts);
-    if (status == KKT_OK && !j->in)
-        status = kkt_fail(err, KKT_ERR_INPUT, 0, "option --in DIR is needed: the inputs' folder");
-    if (status == KKT_OK && !j->out)
-        status = kkt_fail(err, KKT_ERR_INPUT, 0, "option --out DIR is needed: the result's folder");
-    if (status == KKT_OK)
-        status = kkt_folder_make(j->out, err);
-    if (status == KKT_OK)
-        status = kkt_folder_check_writable(j->out, err);
     return status;
 }
 
 static kkt_status read_inputs(job *j, kkt_error *err) {
     const kkt_tensor_request request = {
-        .kernel = j->kernel,
-        .config = &j->config,
-        .folder = j->in,
+        .kernel = j->with.kernel,
+        .config = &j->with.config,
+        .folder = j->with.in,
         .problem = kkt_args_get(j->args, "--problem"),
         .dtype = kkt_args_get(j->args, "--dtype"),
     };
     kkt_status status = kkt_tensors_read(&request, &j->problem, &j->tensors, err);
     if (status == KKT_OK)
-        status = j->kernel->check_inputs(&j->problem, &j->tensors, err);
+        status = j->with.kernel->check_inputs(&j->problem, &j->tensors, err);
     for (int i = 0; i < j->tensors.count && status == KKT_OK; i++)
         if (j->tensors.t[i].tensor.role == KKT_TENSOR_OUTPUT)
-            status = kkt_tensors_check_out(j->in, j->out, j->tensors.t[i].tensor.name, err);
+            status =
+                kkt_tensors_check_out(j->with.in, j->with.out, j->tensors.t[i].tensor.name, err);
     return status;
 }
 
@@ -79,10 +55,11 @@ static kkt_status run_on_gpu(job *j, kkt_error *err) {
     kkt_footprint footprint = {0};
     kkt_prediction prediction;
     kkt_policy policy;
-    if (!j->variant->applicable(&j->problem, &j->config, j->gpu.arch, reason, sizeof reason))
+    if (!j->with.variant->applicable(&j->problem, &j->with.config, j->gpu.arch, reason,
+                                     sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "this configuration does not fit the problem: %s",
                         reason);
-    j->variant->footprint(&j->problem, &j->config, j->gpu.arch, &footprint);
+    j->with.variant->footprint(&j->problem, &j->with.config, j->gpu.arch, &footprint);
     kkt_predict(&footprint, j->gpu.arch, j->gpu.device, NULL, &prediction);
     if (prediction.infeasible != KKT_FEASIBLE) {
         kkt_prediction_reason(&footprint, j->gpu.arch, j->gpu.device, &prediction, reason,
@@ -91,24 +68,24 @@ static kkt_status run_on_gpu(job *j, kkt_error *err) {
     }
     kkt_compile_result built = {0};
     int64_t tag;
-    kkt_status status =
-        kkt_gpu_session_submit(&j->gpu, j->kernel, j->variant, &j->problem, &j->config, 0, err);
+    kkt_status status = kkt_gpu_session_submit(&j->gpu, j->with.kernel, j->with.variant,
+                                               &j->problem, &j->with.config, 0, err);
     if (status == KKT_OK)
         status = kkt_gpu_session_next(&j->gpu, &tag, &built, err);
     if (status == KKT_OK && !built.ok)
-        status =
-            kkt_fail(err, KKT_ERR_MISSING, 0, "%s does not compile: %.300s", j->variant->source,
-                     built.timed_out ? "it took too long"
-                     : built.log     ? built.log
-                                     : "");
+        status = kkt_fail(err, KKT_ERR_MISSING, 0, "%s does not compile: %.300s",
+                          j->with.variant->source,
+                          built.timed_out ? "it took too long"
+                          : built.log     ? built.log
+                                          : "");
     kkt_policy_defaults(&policy);
     const kkt_measure_request request = {
-        .kernel = j->kernel,
-        .variant = j->variant,
+        .kernel = j->with.kernel,
+        .variant = j->with.variant,
         .arch = j->gpu.arch,
         .device = j->gpu.device,
         .problem = &j->problem,
-        .config = &j->config,
+        .config = &j->with.config,
         .cubin = built.cubin,
         .cubin_size = built.cubin_size,
         .prediction = &prediction,
@@ -122,37 +99,37 @@ static kkt_status run_on_gpu(job *j, kkt_error *err) {
 
 static kkt_status judge(job *j, kkt_error *err) {
     const kkt_data_check_request check = {
-        .kernel = j->kernel,
-        .variant = j->variant,
+        .kernel = j->with.kernel,
+        .variant = j->with.variant,
         .problem = &j->problem,
-        .config = &j->config,
+        .config = &j->with.config,
         .config_given = ~UINT64_C(0), /* it is what ran, named or not */
         .inputs = &j->tensors,
         .actual = &j->tensors,
         .max_parts = j->parts,
     };
-    return kkt_data_check_run(&check, &j->check, err);
+    return kkt_check_run(&check, &j->check, err);
 }
 
 static kkt_status write_outputs(const job *j, kkt_error *err) {
     kkt_status status = KKT_OK;
     for (int i = 0; i < j->tensors.count && status == KKT_OK; i++)
         if (j->tensors.t[i].tensor.role == KKT_TENSOR_OUTPUT && j->tensors.t[i].data)
-            status = kkt_tensor_write(j->out, &j->tensors.t[i], err);
+            status = kkt_tensor_write(j->with.out, &j->tensors.t[i], err);
     return status;
 }
 
 static void report(const job *j) {
     if (!kkt_args_has(j->args, "--json")) {
         printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
-        kkt_data_check_print(&j->check);
+        kkt_check_print(&j->check);
         return;
     }
     kkt_text problem = {0}, config = {0};
-    kkt_params_format(&j->kernel->problem, &j->problem, &problem);
-    kkt_params_format(&j->variant->params, &j->config, &config);
-    kkt_json *root = kkt_data_check_json(&j->check, j->kernel->name, kkt_text_get(&problem),
-                                         kkt_text_get(&config));
+    kkt_params_format(&j->with.kernel->problem, &j->problem, &problem);
+    kkt_params_format(&j->with.variant->params, &j->with.config, &config);
+    kkt_json *root = kkt_check_json(&j->check, j->with.kernel->name, kkt_text_get(&problem),
+                                    kkt_text_get(&config));
     kkt_json_add_string(root, "gpu", j->gpu.type->info(j->gpu.backend)->gpu);
     kkt_json_add_string(root, "arch", j->gpu.arch->name);
     kkt_print_json(root);
@@ -175,7 +152,7 @@ static kkt_status run(job *j, kkt_error *err) {
     if (status != KKT_OK)
         return status;
     report(j);
-    return kkt_data_check_status(&j->check, "the result", err);
+    return kkt_check_status(&j->check, "the result", err);
 }
 
 static kkt_status run_run(const kkt_args *args, kkt_error *err) {

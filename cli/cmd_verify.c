@@ -8,6 +8,7 @@
 
 #include "cli/gpu_session.h"
 #include "cli/progress.h"
+#include "tuner/compile/source_folder.h"
 #include "tuner/engine/space.h"
 
 enum { DEFAULT_COUNT = 32 };
@@ -26,6 +27,7 @@ typedef struct job {
     kkt_values problem;
     int64_t wanted; /* 0: all */
     kkt_gpu_session gpu;
+    kkt_text sources; /* of --sources */
     kkt_progress progress;
     verified *rows;
     int64_t count, failed;
@@ -46,8 +48,8 @@ static kkt_status read_options(job *j, kkt_error *err) {
     j->wanted = DEFAULT_COUNT;
     kkt_params_defaults(&j->kernel->problem, &j->problem);
     status = kkt_params_parse(&j->kernel->problem, problem ? problem : "", &j->problem, NULL, err);
-    if (status == KKT_OK && j->kernel->problem_valid &&
-        !j->kernel->problem_valid(&j->problem, reason, sizeof reason))
+    if (status == KKT_OK &&
+        !kkt_kernel_problem_valid(j->kernel, &j->problem, reason, sizeof reason))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
     if (status == KKT_OK && count && !kkt_parse_i64(count, 0, 1 << 20, &j->wanted))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "--count '%s' is not a number from 0 to 1048576",
@@ -202,10 +204,25 @@ static void print_text(const job *j) {
     printf("%" PRId64 " of %" PRId64 " configurations are right\n", j->count - j->failed, j->count);
 }
 
+/* --sources: a folder whose device sources stand in for the embedded ones. */
+static kkt_status read_sources(job *j, kkt_error *err) {
+    const char *folder = kkt_args_get(j->args, "--sources");
+    const char *backend = kkt_args_get(j->args, "--backend");
+    if (!folder)
+        return KKT_OK;
+    if (backend && strncmp(backend, "fake", 4) == 0)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "--sources needs the backend cuda: fake runs no device code");
+    return kkt_source_folder_read(folder, j->variant->source, &j->sources, err);
+}
+
 static kkt_status run(job *j, kkt_error *err) {
     kkt_status status = read_options(j, err);
     if (status == KKT_OK)
+        status = read_sources(j, err);
+    if (status == KKT_OK)
         status = kkt_gpu_session_open(j->args, &j->gpu, err);
+    j->gpu.source_text = j->sources.data;
     if (status == KKT_OK)
         status = choose(j, err);
     if (status == KKT_OK)
@@ -227,6 +244,7 @@ static kkt_status run_verify(const kkt_args *args, kkt_error *err) {
     job j = {.args = args};
     kkt_status status = run(&j, err);
     kkt_gpu_session_close(&j.gpu);
+    kkt_text_free(&j.sources);
     free(j.rows);
     return status;
 }
@@ -237,6 +255,7 @@ static const kkt_option options[] = {
     {"--problem", "k=v,...", "the problem; keys left out have their default"},
     {"--config", "k=v,...", "parameters to hold at a value"},
     {"--count", "N", "configurations checked, spread over the space; 0: all; default 32"},
+    {"--sources", "DIR", "device sources from this copy of kernels/, not those of the program"},
     {"--backend", "NAME", "cuda or fake[:seed=N,fault=KIND]"},
     KKT_GPU_OPTIONS,
     KKT_OPTION_JSON,

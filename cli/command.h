@@ -49,10 +49,14 @@ void kkt_print_json(kkt_json *root);
 #define KKT_OPTION_JSON                                                                            \
     { "--json", NULL, "one JSON object on standard output" }
 
-/* Resolves --arch (required: the error lists what exists) and --device (optional: the device
- * present or recorded is chosen elsewhere; here the first row). */
 struct kkt_arch;
 struct kkt_device;
+/* The device of the recorded measurements of an architecture, else the first of the table: what all
+ * commands mean where none is named and no GPU is opened. KKT_ERR_INPUT: kkt_reference_folder. */
+kkt_status kkt_default_device(const struct kkt_arch *arch, const struct kkt_device **device,
+                              kkt_error *err);
+/* Resolves --arch (required: the error lists what exists) and --device (optional: else
+ * kkt_default_device; a command that opens a GPU then takes that one's row). */
 kkt_status kkt_args_arch(const kkt_args *args, const struct kkt_arch **arch,
                          const struct kkt_device **device, kkt_error *err);
 

@@ -18,6 +18,7 @@
     X(export)                                                                                      \
     X(report)                                                                                      \
     X(lookup)                                                                                      \
+    X(compare)                                                                                     \
     X(db)                                                                                          \
     /* end */
 /* clang-format on */

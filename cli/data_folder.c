@@ -5,24 +5,31 @@
 
 #include "base/file.h"
 
-char *kkt_reference_folder(void) {
+/* Installed: bin/kkttune. Built: BUILD/cli/kkttune, with BUILD inside the source tree, or else the
+ * absolute path that the build left. */
+static const char *const places[] = {"../share/kkttune/reference", "../../db/reference",
+                                     "../../../db/reference", KKT_SOURCE_FOLDER "/db/reference"};
+
+kkt_status kkt_reference_folder(char **out, kkt_error *err) {
     const char *given = getenv("KKTTUNE_REFERENCE");
+    *out = NULL;
     if (given && *given) {
-        return kkt_file_exists(given) ? strdup(given) : NULL;
+        if (!kkt_file_exists(given)) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0,
+                            "KKTTUNE_REFERENCE names '%s', and there is no such folder", given);
+        }
+        *out = strdup(given);
+        return KKT_OK;
     }
-    /* Installed: bin/kkttune. Built: BUILD/cli/kkttune, with BUILD inside the source tree. */
-    static const char *const places[] = {"../share/kkttune/reference", "../../db/reference",
-                                         "../db/reference", "../../../db/reference"};
     char *program = kkt_program_folder();
-    char *found = NULL;
-    for (size_t i = 0; program && !found && i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; program && !*out && i < sizeof places / sizeof *places; i++) {
         char *path = kkt_path_join(program, places[i]);
         if (kkt_file_exists(path)) {
-            found = path;
+            *out = path;
         } else {
             free(path);
         }
     }
     free(program);
-    return found;
+    return KKT_OK;
 }

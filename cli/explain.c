@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tuner/compile/pool.h"
+#include "cli/pool_open.h"
 
 bool explain_predict(const explain_query *q, const kkt_values *problem, const kkt_values *config,
                      explain_point *out, char reason[EXPLAIN_REASON]) {
-    if ((q->kernel->problem_valid != NULL &&
-         !q->kernel->problem_valid(problem, reason, EXPLAIN_REASON)) ||
+    if ((!kkt_kernel_problem_valid(q->kernel, problem, reason, EXPLAIN_REASON)) ||
         !q->variant->applicable(problem, config, q->arch, reason, EXPLAIN_REASON))
         return false;
     memset(&out->footprint, 0, sizeof out->footprint);
@@ -74,9 +73,8 @@ kkt_status explain_compile(explain_query *q, const char *cache, kkt_error *err) 
         snprintf(q->compile_note, sizeof q->compile_note, "not compiled: it cannot launch");
         return KKT_OK;
     }
-    kkt_compile_pool_options options = {.workers = 1, .cache = cache};
     kkt_compile_pool *pool = NULL;
-    kkt_status status = kkt_compile_pool_open(&options, &pool, err);
+    kkt_status status = kkt_pool_open(cache, 1, &pool, err);
     if (status != KKT_OK)
         return status;
     snprintf(q->compiler, sizeof q->compiler, "%s", kkt_compile_pool_version(pool));

@@ -97,6 +97,7 @@ void explain_print_json(const explain_query *q) {
     kkt_json_add_string(root, "style", kkt_style_get(q->variant->style)->name);
     kkt_json_add_string(root, "arch", q->arch->name);
     kkt_json_add_string(root, "device", q->device->name);
+    kkt_json_add_string(root, "device_name", q->device->full_name);
     kkt_json_add_string(root, "problem", kkt_text_get(&problem));
     kkt_json_add_string(root, "config", kkt_text_get(&config));
     kkt_json *predicted = kkt_json_add_object(root, "predicted");

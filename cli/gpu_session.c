@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/pool_open.h"
 
 static kkt_status find_backend(const char *asked, const kkt_backend_type **type, const char **fake,
                                kkt_error *err) {
@@ -36,9 +37,7 @@ static kkt_status match_gpu(const kkt_args *args, kkt_gpu_session *session, kkt_
                         session->arch->name, info->gpu, capability);
     session->arch = arch;
     session->device = kkt_device_by_full_name(info->gpu);
-    if (!session->device)
-        session->device = kkt_device_first(arch);
-    return KKT_OK;
+    return session->device ? KKT_OK : kkt_default_device(arch, &session->device, err);
 }
 
 kkt_status kkt_gpu_session_open(const kkt_args *args, kkt_gpu_session *out, kkt_error *err) {
@@ -61,8 +60,7 @@ kkt_status kkt_gpu_session_open(const kkt_args *args, kkt_gpu_session *out, kkt_
         status = match_gpu(args, out, err);
     if (status != KKT_OK || !out->type->needs_cubin)
         return status;
-    kkt_compile_pool_options pool = {.cache = kkt_args_get(args, "--cache")};
-    return kkt_compile_pool_open(&pool, &out->pool, err);
+    return kkt_pool_open(kkt_args_get(args, "--cache"), 0, &out->pool, err);
 }
 
 void kkt_gpu_session_close(kkt_gpu_session *session) {
@@ -80,6 +78,7 @@ kkt_status kkt_gpu_session_submit(kkt_gpu_session *session, const kkt_kernel *ke
     kkt_text defines = {0};
     kkt_compile_job job;
     kkt_compile_job_fill(kernel, variant, problem, config, session->arch, &defines, &job);
+    job.source_text = session->source_text;
     kkt_status status = kkt_compile_pool_submit(session->pool, variant, &job, tag, err);
     kkt_text_free(&defines);
     return status;

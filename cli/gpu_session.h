@@ -17,6 +17,7 @@ typedef struct kkt_gpu_session {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_compile_pool *pool;
+    const char *source_text; /* what is compiled instead of the embedded source; NULL: that */
 } kkt_gpu_session;
 
 /* Opens --backend (cuda where it is not given or not an option). The architecture is the GPU's;

@@ -63,9 +63,14 @@ static kkt_status fail_command(const char *word, kkt_error *err) {
     return status;
 }
 
+/* `--compare A B` is how the main job spells the command compare. */
+static bool spells_command(const char *word) {
+    return word[0] != '-' || strcmp(word, "--compare") == 0;
+}
+
 static kkt_status run(int argc, char *const *argv, kkt_error *err) {
-    bool word = argv[1][0] != '-';
-    const kkt_command *command = find_command(word ? argv[1] : "");
+    bool word = spells_command(argv[1]);
+    const kkt_command *command = find_command(word ? argv[1] + strspn(argv[1], "-") : "");
     int skipped = word ? 2 : 1;
     const char *question = kkt_args_question(argc - 1, argv + 1);
     if (word && !command)

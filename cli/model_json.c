@@ -229,6 +229,7 @@ void kkt_model_print_json(const kkt_model_query *query) {
     kkt_json_add_string(root, "schema", "kkttune.model/1");
     kkt_json_add_string(root, "arch", query->arch->name);
     kkt_json_add_string(root, "device", query->device->name);
+    kkt_json_add_string(root, "device_name", query->device->full_name);
     kkt_json *ledger = kkt_json_add_array(root, "ledger");
     for (size_t b = 0; b < query->bases.count; ++b)
         for (size_t c = 0; c < query->chunks.count; ++c)

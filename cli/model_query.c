@@ -160,8 +160,7 @@ static kkt_status fill_kernel_problems(const char *text, bool given, kkt_model_q
             !kkt_params_parse(&kernels[k]->problem, kkt_text_get(&own), &values, NULL, &why);
         if (!fits)
             snprintf(reason, sizeof reason, "%.159s", why.message);
-        else if (kernels[k]->problem_valid &&
-                 !kernels[k]->problem_valid(&values, reason, sizeof reason)) {
+        else if (!kkt_kernel_problem_valid(kernels[k], &values, reason, sizeof reason)) {
             fits = false;
             kkt_fail(&why, KKT_ERR_INPUT, 0, "%s: %s", kernels[k]->name, reason);
         }

@@ -8,7 +8,9 @@
 #include "base/file.h"
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
+#include "cli/pool_open.h"
 #include "cli/progress.h"
+#include "cli/run_log.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
 #include "tuner/engine/session.h"
@@ -24,7 +26,8 @@ typedef struct job {
     kkt_backend_choice on;
     kkt_session_options options;
     kkt_progress progress;
-    kkt_json *files; /* an array */
+    kkt_run_log *log; /* NULL: none */
+    kkt_json *files;  /* an array */
 } job;
 
 static const char *option_or(const kkt_args *args, const char *name, const char *otherwise) {
@@ -50,6 +53,24 @@ static kkt_status parse_budget(const char *text, kkt_session_options *out, kkt_e
     return status;
 }
 
+/* Problem and held parameters, so that a wrong one leaves nothing behind. */
+static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
+    kkt_values values;
+    char reason[240];
+    kkt_params_defaults(&o->kernel->problem, &values);
+    kkt_status status =
+        kkt_params_parse(&o->kernel->problem, o->problem ? o->problem : "", &values, NULL, err);
+    if (status == KKT_OK && !kkt_kernel_problem_valid(o->kernel, &values, reason, sizeof reason)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", o->kernel->name, reason);
+    }
+    for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {
+        const kkt_param_table *table = &o->kernel->variants[v].params;
+        kkt_params_defaults(table, &values);
+        status = kkt_params_parse(table, o->fixed ? o->fixed : "", &values, NULL, err);
+    }
+    return status;
+}
+
 static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_session_options *o = &j->options;
     size_t count;
@@ -61,6 +82,7 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     o->fixed = kernel ? kkt_args_get(j->args, "--config") : NULL;
     o->exhaustive = kkt_args_has(j->args, "--exhaustive");
     o->retry = kkt_args_has(j->args, "--retry");
+    o->revalidate = kkt_args_has(j->args, "--revalidate");
     if (seed_text && !kkt_parse_i64(seed_text, 0, INT64_MAX, &seed)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--seed '%s' is not a number from 0 up", seed_text);
     }
@@ -71,10 +93,18 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     if (status == KKT_OK && kkt_args_get(j->args, "--budget")) {
         status = parse_budget(kkt_args_get(j->args, "--budget"), o, err);
     }
+    if (status == KKT_OK && kkt_args_get(j->args, "--objective")) {
+        status = kkt_objective_parse(kkt_args_get(j->args, "--objective"), &o->objective, err);
+        /* Otherwise the finalists alone would have an energy, and they are chosen by time. */
+        o->policy.energy_each = o->objective == KKT_OBJECTIVE_ENERGY;
+    }
     if (status == KKT_OK && kkt_args_get(j->args, "--counters")) {
         status = kkt_counters_scope_parse(kkt_args_get(j->args, "--counters"), &o->counters, err);
     }
-    return status;
+    if (status == KKT_OK) {
+        status = kkt_backend_choice_check(j->args, err);
+    }
+    return status == KKT_OK && kernel ? check_texts(o, err) : status;
 }
 
 /* ---- results ---- */
@@ -98,10 +128,26 @@ static void short_cell(kkt_table *out, const kkt_param_table *table, const char 
     kkt_text_free(&text);
 }
 
+/* Beside the time: what the choice was made by, or what was expected. */
+static void cell_figure(kkt_table *out, kkt_objective objective, const kkt_entry *e) {
+    double cost = kkt_objective_cost(objective, e->predicted_us, e->energy_mj, e->rel_fro);
+    if (!isfinite(cost)) {
+        kkt_table_cell(out, "-");
+    } else if (objective == KKT_OBJECTIVE_ERROR) {
+        kkt_table_cell(out, "%.3g", cost);
+    } else {
+        kkt_table_cell(out, "%.1f", cost);
+    }
+}
+
 static void print_best(const kkt_view *view) {
-    static const char *const headings[] = {
-        "kernel", "problem",      "C",          "time us",
-        "ties",   "predicted us", "provenance", "configuration (what is not the default)"};
+    static const char *const figures[] = {[KKT_OBJECTIVE_TIME] = "predicted us",
+                                          [KKT_OBJECTIVE_ENERGY] = "energy mJ",
+                                          [KKT_OBJECTIVE_ERROR] = "relative error"};
+    const char *const headings[] = {"kernel",     "problem",
+                                    "C",          "time us",
+                                    "ties",       figures[view->objective],
+                                    "provenance", "configuration (what is not the default)"};
     kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *e = &view->entries[i];
@@ -119,7 +165,7 @@ static void print_best(const kkt_view *view) {
             kkt_table_cell(table, "-");
         }
         kkt_table_cell(table, "%zu", e->tie_count);
-        kkt_table_cell(table, "%.1f", e->predicted_us);
+        cell_figure(table, view->objective, e);
         kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
         short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
     }
@@ -148,6 +194,7 @@ static void add_counts(kkt_json *root, const kkt_session_counts *c) {
         {"reused", c->reused},
         {"quarantined", c->quarantined},
         {"counted", c->counted},
+        {"disturbed", c->disturbed},
     };
     kkt_json *counts = kkt_json_add_object(root, "candidates");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -160,6 +207,7 @@ static void print_summary_json(job *j, const kkt_view *view, const kkt_session_s
     kkt_json_add_string(root, "schema", "kkttune.run/1");
     kkt_json_add_string(root, "arch", j->options.arch->name);
     kkt_json_add_string(root, "device", j->options.device->full_name);
+    kkt_json_add_string(root, "device_id", j->options.device->name);
     kkt_json_add_string(root, "tier", kkt_tier_name(summary->tier));
     add_counts(root, &summary->counts);
     kkt_json *best = kkt_json_add_array(root, "best");
@@ -200,6 +248,10 @@ static void print_summary(job *j, const kkt_view *view, const kkt_session_summar
                "--retry does\n",
                (long long)c->quarantined);
     }
+    if (c->disturbed > 0) {
+        printf("%lld timings were disturbed by something else on the GPU; their rows say by what\n",
+               (long long)c->disturbed);
+    }
     for (const kkt_json *file = kkt_json_first(j->files); file; file = kkt_json_next(file)) {
         printf("%s\n", kkt_json_as_string(file));
     }
@@ -210,11 +262,14 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
     bool compiles = !kkt_compile_pool_unavailable(j->pool);
     const kkt_freshness *freshness =
         kkt_freshness_make(j->arena, compiles ? kkt_compile_pool_version(j->pool) : NULL);
-    kkt_status status =
-        kkt_view_make(j->db, freshness, j->options.arch, j->options.device,
-                      j->options.kernel ? j->options.kernel->name : NULL, j->arena, &view, err);
+    kkt_status status = kkt_view_make_by(j->db, freshness, j->options.arch, j->options.device,
+                                         j->options.kernel ? j->options.kernel->name : NULL,
+                                         j->options.objective, j->arena, &view, err);
     if (status != KKT_OK) {
         return status;
+    }
+    if (kkt_args_has(j->args, "--pareto")) {
+        kkt_view_add_pareto(&view, j->arena);
     }
     const char *suffix =
         kkt_args_has(j->args, "--device")
@@ -234,6 +289,18 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
 
 /* ---- the run ---- */
 
+static void on_event(void *context, const kkt_session_event *event) {
+    job *j = context;
+    kkt_progress_result(&j->progress, event);
+    kkt_run_log_event(j->log, event);
+}
+
+static void on_note(void *context, const char *line) {
+    job *j = context;
+    kkt_progress_note(&j->progress, line);
+    kkt_run_log_note(j->log, line);
+}
+
 static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
     if (status == KKT_OK) {
@@ -245,8 +312,14 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
     if (status == KKT_OK) {
         status = kkt_folder_check_writable(j->out_folder, err);
     }
+    if (status == KKT_OK && kkt_args_get(j->args, "--log")) {
+        status = kkt_run_log_open(kkt_args_get(j->args, "--log"), &j->log, err);
+    }
     if (status == KKT_OK) {
         status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
+    }
+    if (status == KKT_OK && kkt_db_note(j->db)) {
+        fprintf(stderr, "kkttune: %s\n", kkt_db_note(j->db));
     }
     if (status == KKT_OK) {
         j->on.arch = j->options.arch;
@@ -254,15 +327,39 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
         status = kkt_backend_choice_make(&j->on, err);
         j->options.device = j->on.device;
     }
+    if (status == KKT_OK && j->options.revalidate && !j->on.backend) {
+        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
+                          "--revalidate measures again, and there is no GPU of %s here; leave it "
+                          "out to replay recorded measurements",
+                          j->options.arch->name);
+    }
     if (status == KKT_OK) {
-        kkt_compile_pool_options options = {.cache = kkt_args_get(j->args, "--cache")};
-        status = kkt_compile_pool_open(&options, &j->pool, err);
+        status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err);
     }
     if (status == KKT_OK && kkt_compile_pool_unavailable(j->pool)) {
         fprintf(stderr, "kkttune: nothing is compiled: %s\n",
                 kkt_compile_pool_unavailable(j->pool));
     }
     return status;
+}
+
+/* A problem that was asked for and has no candidate that works is no success; that some of the
+ * default problems have none is in the report. Where nothing could be tried there is no failure. */
+static kkt_status judge(const job *j, const kkt_session_counts *c, kkt_error *err) {
+    const kkt_session_options *o = &j->options;
+    int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
+                     c->crashed + c->quarantined;
+    int64_t tried = j->on.backend ? c->measured + c->noisy : c->compiled;
+    int64_t good = tried + c->reused - c->quarantined;
+    if (!o->problem || failed == 0 || good > 0) {
+        return KKT_OK;
+    }
+    return kkt_fail(err, KKT_ERR_MISSING, 0,
+                    "no candidate of %s with %s works: all %lld that were tried failed%s; the "
+                    "report says which and why",
+                    o->kernel->name, o->problem, (long long)failed,
+                    c->quarantined > 0 ? ", some in an earlier run (--retry tries them again)"
+                                       : "");
 }
 
 static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
@@ -274,7 +371,12 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     j->options.reference_folder = j->on.replay ? j->on.reference_folder : NULL;
     j->options.progress = kkt_progress_show;
     j->options.progress_context = &j->progress;
+    j->options.event = on_event;
+    j->options.note = on_note;
+    j->options.event_context = j;
+    kkt_run_log_begin(j->log, &j->options);
     kkt_progress_open(&j->progress);
+    j->progress.budget_seconds = j->options.budget_seconds;
     kkt_interrupt_watch();
     status = kkt_session_run(&j->options, j->db, j->pool, j->on.type, j->on.backend, &summary, err);
     kkt_progress_close(&j->progress);
@@ -284,11 +386,14 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     if (status == KKT_OK) {
         status = write_results(j, &summary, err);
     }
+    if (status == KKT_OK) {
+        status = kkt_run_log_end(j->log, &summary, err);
+    }
     if (status == KKT_OK && summary.interrupted) {
         return kkt_fail(err, KKT_ERR_MISSING, 0,
                         "interrupted: what was done is kept; the same command goes on from there");
     }
-    return status;
+    return status == KKT_OK ? judge(j, &summary.counts, err) : status;
 }
 
 kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error *err) {
@@ -301,6 +406,7 @@ kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error
         .files = kkt_json_array(),
     };
     kkt_status status = run(&j, kernel, err);
+    kkt_run_log_close(j.log);
     kkt_backend_choice_drop(&j.on);
     kkt_compile_pool_close(j.pool);
     kkt_db_close(j.db);

@@ -19,6 +19,10 @@
         {"--counters", "finalists|all|none",                                                       \
          "read hardware counters after the timing; default finalists"},                            \
         {"--retry", NULL, "try again what failed in earlier runs"},                                \
+        {"--revalidate", NULL, "no search: measure again what is stale, reuse what is fresh"},     \
+        {"--objective", "time|energy|error", "what makes a result the best; default time"},        \
+        {"--pareto", NULL, "list what no other result beats in time, energy and error at once"},   \
+        {"--log", "FILE", "each candidate's times and outcome as it happens, as JSON lines"},      \
         {"--gpu", "N", "index of the GPU; default: CUDA's first visible"}, {                       \
         "--cache", "DIR", "cubin cache; default $XDG_CACHE_HOME/kkttune"                           \
     }

@@ -377,8 +377,8 @@ kkt_status kkt_tensors_read(const kkt_tensor_request *request, kkt_values *probl
     if (status == KKT_OK)
         status = infer_keys(request, given, files, count, problem, err);
     char reason[200];
-    if (status == KKT_OK && request->kernel->problem_valid &&
-        !request->kernel->problem_valid(problem, reason, sizeof reason))
+    if (status == KKT_OK &&
+        !kkt_kernel_problem_valid(request->kernel, problem, reason, sizeof reason))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
     if (status == KKT_OK)
         status = take_all(request, problem, files, out, err);

@@ -8,6 +8,8 @@ install(TARGETS kkttune_lib EXPORT kkttuneTargets LIBRARY DESTINATION lib COMPON
 install(FILES ${PROJECT_SOURCE_DIR}/include/kkttune.h DESTINATION include COMPONENT kkttune_library)
 install(FILES ${PROJECT_SOURCE_DIR}/include/kkttune/status.h DESTINATION include/kkttune
   COMPONENT kkttune_library)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/db/reference/ DESTINATION share/kkttune/reference
+  COMPONENT kkttune_library OPTIONAL)
 install(EXPORT kkttuneTargets NAMESPACE kkttune:: DESTINATION ${KKT_CMAKE_FOLDER}
   COMPONENT kkttune_library)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kkttuneConfig.cmake.in

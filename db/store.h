@@ -77,7 +77,8 @@ typedef struct kkt_result_filter {
 
 /* Calls `visit` for every matching candidate, in the order kernel, style, arch, device, problem,
  * config. The best run of a candidate is the fresh measured one, else the fresh replayed one, else
- * the stale ones in that order; the latest of those; failures count as runs. `visit` returns KKT_OK
+ * the stale ones in that order, and one that the fake backend made up only where there is no other;
+ * the latest of those; failures count as runs. `visit` returns KKT_OK
  * to go on. `freshness` may be NULL: then nothing is stale. */
 kkt_status
 kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness *freshness,

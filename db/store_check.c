@@ -41,7 +41,8 @@ static void find_rows(checker *c, const char *sql) {
     sqlite3_finalize(s);
 }
 
-/* SQL functions of the checks: canonical(text), outcome(name), samples(json, count): 1 if sound. */
+/* SQL functions of the checks: canonical(text), outcome(name), samples(json, count) and
+ * same_view(sql): 1 if sound. */
 static void canonical_function(sqlite3_context *context, int count, sqlite3_value **values) {
     const char *text = count == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
     sqlite3_result_int(context, text && kkt_canonical_valid(text));
@@ -63,6 +64,12 @@ static void samples_function(sqlite3_context *context, int argc, sqlite3_value *
     sqlite3_free(out);
 }
 
+static void same_view_function(sqlite3_context *context, int count, sqlite3_value **values) {
+    const char *sql = count == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    const char *ours = sql ? strstr(kkt_sql_views, sql) : NULL;
+    sqlite3_result_int(context, ours && ours[strlen(sql)] == ';');
+}
+
 kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err) {
     int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY | SQLITE_DETERMINISTIC;
     int code = sqlite3_create_function(db->handle, "canonical", 1, flags, NULL, canonical_function,
@@ -73,33 +80,42 @@ kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err) {
     if (code == SQLITE_OK)
         code = sqlite3_create_function(db->handle, "samples", 2, flags, NULL, samples_function,
                                        NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function(db->handle, "same_view", 1, flags, NULL, same_view_function,
+                                       NULL, NULL);
     return code == SQLITE_OK ? KKT_OK : kkt_db_fail(db, code, err);
 }
 
+/* printf() gives a text where || gives NULL: the values at fault may be missing altogether. */
 static const char *const semantic_checks[] = {
-    "SELECT 'problem ' || id || ' is not canonical: ' || text FROM problems"
-    " WHERE NOT canonical(text)",
-    "SELECT 'configuration ' || id || ' is not canonical: ' || text FROM configurations"
-    " WHERE NOT canonical(text)",
-    "SELECT 'candidate ' || id || ' has unknown outcome ' || verdict FROM candidates"
+    "SELECT printf('problem %d is not canonical: %s', id, text) FROM problems"
+    " WHERE canonical(text) IS NOT 1",
+    "SELECT printf('configuration %d is not canonical: %s', id, text) FROM configurations"
+    " WHERE canonical(text) IS NOT 1",
+    "SELECT printf('candidate %d has unknown outcome %s', id, verdict) FROM candidates"
     " WHERE verdict IS NOT NULL AND NOT outcome(verdict)",
-    "SELECT 'candidate ' || c.id || ' joins a problem of ' || p.kernel || ' and a configuration of "
-    "'"
-    " || g.kernel FROM candidates c JOIN problems p ON p.id = c.problem_id"
-    " JOIN configurations g ON g.id = c.configuration_id WHERE p.kernel <> g.kernel",
-    "SELECT 'build ' || id || ' has unknown outcome ' || outcome FROM builds"
-    " WHERE NOT outcome(outcome)",
-    "SELECT 'run ' || id || ' has unknown outcome ' || outcome FROM runs WHERE NOT "
-    "outcome(outcome)",
-    "SELECT 'run ' || id || ' has a median outside its interval' FROM runs"
+    "SELECT printf('candidate %d joins a problem of %s and a configuration of %s', c.id, p.kernel,"
+    " g.kernel) FROM candidates c JOIN problems p ON p.id = c.problem_id"
+    " JOIN configurations g ON g.id = c.configuration_id WHERE p.kernel IS NOT g.kernel",
+    "SELECT printf('build %d has unknown outcome %s', id, outcome) FROM builds"
+    " WHERE outcome(outcome) IS NOT 1",
+    "SELECT printf('run %d has unknown outcome %s', id, outcome) FROM runs"
+    " WHERE outcome(outcome) IS NOT 1",
+    "SELECT printf('run %d has a median outside its interval', id) FROM runs"
     " WHERE time_us < time_low_us OR time_us > time_high_us",
-    "SELECT 'run ' || id || ' has more outliers or throttled samples than samples' FROM runs"
+    "SELECT printf('run %d has more outliers or throttled samples than samples', id) FROM runs"
     " WHERE outliers > sample_count OR throttled > sample_count",
-    "SELECT 'run ' || id || ' has an energy that is not above 0' FROM runs WHERE energy_mj <= 0",
-    "SELECT 'counter ' || name || ' of run ' || run_id || ' is no finite number' FROM counters"
+    "SELECT printf('run %d has an energy that is not above 0', id) FROM runs WHERE energy_mj <= 0",
+    "SELECT printf('counter %s of run %d is no finite number', name, run_id) FROM counters"
     " WHERE abs(value) > 1.7976931348623157e308",
-    "SELECT 'samples of run ' || s.run_id || ' are not ' || r.sample_count || ' numbers'"
-    " FROM samples s JOIN runs r ON r.id = s.run_id WHERE NOT samples(s.times_us, r.sample_count)",
+    "SELECT printf('samples of run %d are not %d numbers', s.run_id, r.sample_count)"
+    " FROM samples s JOIN runs r ON r.id = s.run_id WHERE samples(s.times_us, r.sample_count) IS"
+    " NOT 1",
+    /* The views compute what everyone reads: each must run, and be the one of views.sql. */
+    "SELECT printf('view %s is not the one of this kkttune', v.name) FROM (SELECT 'results' AS name"
+    " UNION ALL SELECT 'best_runs') v LEFT JOIN sqlite_schema s ON s.name = v.name AND s.type ="
+    " 'view' WHERE same_view(s.sql) IS NOT 1",
+    "SELECT NULL FROM results WHERE 0",
 };
 
 static const char objects_check[] =

@@ -351,7 +351,8 @@ kkt_status kkt_db_keep_run(kkt_db *db, int64_t build_id, const kkt_run_record *r
     bool found = false;
     kkt_status status = kkt_db_cached(db,
                                       "SELECT id FROM runs WHERE build_id=?1 AND date IS ?2 AND"
-                                      " gpu IS ?3 AND outcome=?4 AND time_us IS ?5",
+                                      " gpu IS ?3 AND outcome=?4 AND time_us IS ?5 AND reason IS ?6"
+                                      " AND policy IS ?7",
                                       &s, err);
     if (status != KKT_OK)
         return status;
@@ -360,6 +361,8 @@ kkt_status kkt_db_keep_run(kkt_db *db, int64_t build_id, const kkt_run_record *r
     kkt_bind_text(s, 3, run->gpu);
     kkt_bind_text(s, 4, kkt_outcome_name(run->outcome));
     kkt_bind_real(s, 5, run->time_us);
+    kkt_bind_text(s, 6, run->reason);
+    kkt_bind_text(s, 7, run->policy);
     status = kkt_db_step_int(db, s, run_id, &found, err);
     *added = status == KKT_OK && !found;
     return *added ? add_run(db, build_id, run, samples_json, run_id, err) : status;

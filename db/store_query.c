@@ -91,10 +91,11 @@ static const char results_sql[] =
              " LEFT JOIN predictions d ON d.candidate_id = c.id"
              " LEFT JOIN runs r ON r.id = (SELECT x.id FROM (SELECT r2.id AS id, " STALE(
                  "b2") " IS NOT NULL"
-                       " AS stale, r2.provenance <> 'measured' AS copied, r2.date AS date"
+                       " AS stale, r2.gpu IS 'fake' AS made_up,"
+                       " r2.provenance <> 'measured' AS copied, r2.date AS date"
                        " FROM builds b2 JOIN runs r2 ON r2.build_id = b2.id WHERE b2.candidate_id "
                        "= c.id) x"
-                       " ORDER BY x.stale, x.copied, x.date DESC, x.id DESC LIMIT 1)"
+                       " ORDER BY x.made_up, x.stale, x.copied, x.date DESC, x.id DESC LIMIT 1)"
                        " LEFT JOIN builds b ON b.id = coalesce(r.build_id, (SELECT x.id FROM "
                        "(SELECT b3.id AS id, " STALE(
                            "b3") " IS NOT NULL AS stale FROM builds b3 WHERE b3.candidate_id = "

@@ -5,7 +5,8 @@ SELECT c.id AS candidate_id,
        (SELECT r.id
           FROM builds b JOIN runs r ON r.build_id = b.id
          WHERE b.candidate_id = c.id
-         ORDER BY b.stale_reason IS NOT NULL, r.provenance <> 'measured', r.date DESC, r.id DESC
+         ORDER BY r.gpu IS 'fake', b.stale_reason IS NOT NULL, r.provenance <> 'measured',
+               r.date DESC, r.id DESC
          LIMIT 1) AS run_id
   FROM candidates c;
 

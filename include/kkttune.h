@@ -31,8 +31,10 @@ const char *kkt_version(void); /* "0.1.0" */
 /* ---- an architecture and a device of it ---- */
 
 typedef struct kkt_context kkt_context;
-/* `arch`: "sm90", "9.0", ...; `device`: "h200", "NVIDIA H200"; NULL: the first of the table.
- * KKT_ERR_INPUT lists what exists. */
+/* `arch`: "sm90", "9.0", ...; `device`: "h200", "NVIDIA H200"; NULL: that of the recorded
+ * measurements installed beside the library (or in $KKTTUNE_REFERENCE), else the first of the
+ * table; results that are opened then answer for the device they are of. KKT_ERR_INPUT lists what
+ * exists. */
 kkt_status kkt_context_open(const char *arch, const char *device, kkt_context **out,
                             kkt_error *err);
 void kkt_context_close(kkt_context *context); /* NULL is a no-op; close its results first */
@@ -84,7 +86,9 @@ kkt_status kkt_results_open(const kkt_context *context, const char *path, kkt_re
 void kkt_results_close(kkt_results *results); /* NULL is a no-op */
 
 typedef struct kkt_choice {
-    const char *kernel, *style, *problem, *config; /* `problem`: what it was found for */
+    const char *kernel, *style, *problem, *config; /* `problem`: what it was found for; in tier
+                                                      "nearest" its is the time, all else is for the
+                                                      problem asked */
     const char *tier;                              /* "exact", "nearest", "model", "default" */
     double distance;                               /* 0 for exact */
     const char *provenance;   /* "measured", "replayed", "compiled", "predicted", "stale" */
@@ -101,7 +105,7 @@ typedef struct kkt_choice {
 /* `chunk` 0: 64 where the kernel has it. KKT_ERR_INPUT: unknown kernel, key, value or chunk. */
 kkt_status kkt_results_lookup(kkt_results *results, const char *kernel, const char *problem,
                               int64_t chunk, kkt_choice *out, kkt_error *err);
-/* The stored entries of the context's device, one a kernel, style, problem and chunk; `tier` is
+/* The stored entries of the device, one a kernel, style, problem and chunk; `tier` is
  * then "exact". KKT_ERR_INPUT: `index` is not below the count. */
 size_t kkt_results_count(const kkt_results *results);
 kkt_status kkt_results_get(const kkt_results *results, size_t index, kkt_choice *out,

@@ -74,3 +74,8 @@ void kkt_variant_defines(const kkt_kernel *kernel, const kkt_variant *variant,
     if (variant->defines)
         variant->defines(problem, config, arch, out);
 }
+
+bool kkt_kernel_problem_valid(const kkt_kernel *kernel, const kkt_values *problem, char *reason,
+                              size_t size) {
+    return !kernel->problem_valid || kernel->problem_valid(problem, reason, size);
+}

@@ -46,9 +46,17 @@ typedef struct kkt_host_tensor {
     void *data; /* malloc'ed by whoever filled it; freed by kkt_host_tensors_free */
 } kkt_host_tensor;
 
+/* Where a family found a part last, so that parts asked for in order need no search; its own, and
+ * void (all zero) once an input's values change. */
+typedef struct kkt_part_cursor {
+    const void *data; /* of the tensor that was searched; NULL: nowhere yet */
+    int64_t chunk, total, sequence, before;
+} kkt_part_cursor;
+
 typedef struct kkt_host_tensors {
     int count;
     kkt_host_tensor t[KKT_TENSORS_MAX];
+    kkt_part_cursor cursor;
 } kkt_host_tensors;
 
 kkt_host_tensor *kkt_host_tensor_find(kkt_host_tensors *tensors, const char *name); /* or NULL */
@@ -151,7 +159,21 @@ typedef struct kkt_variant {
                  kkt_plan *out);
     /* Relative Frobenius tolerance of this configuration's precision path on an input case. */
     double (*tolerance)(const kkt_values *problem, const kkt_values *config, int input_case);
+    /* Unit roundoff of that path's arithmetic: how far ill-conditioned inputs may move a result.
+     * NULL: fp32's. */
+    double (*rounding)(const kkt_values *config);
 } kkt_variant;
+
+/* A family whose result is, part by part, a function of one strictly lower triangular matrix: a
+ * user may then give the matrices themselves, [...,n,n] in a file of this name. */
+typedef struct kkt_from_lower {
+    const char *tensor; /* "l" */
+    const char *result; /* "t" */
+    int input_case;     /* whose tolerance applies */
+    /* n x n, dense, row-major; `result` must not overlap `l`. */
+    void (*solve)(const double *l, int n, double *result);
+    double (*condition)(const double *l, const double *result, int n);
+} kkt_from_lower;
 
 /* A family of which no variant has device code is model-only: everything from `tensors` on may be
  * NULL (0 for counts). */
@@ -167,7 +189,9 @@ struct kkt_kernel {
     const kkt_claim *claims; /* what is said of its parameters; NULL: nothing */
     size_t claim_count;
 
-    /* One line in `reason` where a problem is impossible ("heads_v 6 is no multiple of 4"). */
+    /* One line in `reason` where a problem is impossible ("heads_v 6 is no multiple of 4"). NULL:
+     * every problem whose keys are in range is possible. Call it through kkt_kernel_problem_valid.
+     */
     bool (*problem_valid)(const kkt_values *problem, char *reason, size_t size);
     /* The tensors of a problem; output shapes may depend on the chunk of `config`. */
     int (*tensors)(const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
@@ -204,10 +228,14 @@ struct kkt_kernel {
     void (*condition)(const kkt_values *problem, const kkt_values *config, kkt_host_tensors *inputs,
                       int64_t part, const double *reference, double *cond_estimate,
                       double *growth_bound);
+    const kkt_from_lower *from_lower; /* NULL: the inputs alone */
 };
 
 /* The list. */
 const kkt_kernel *const *kkt_kernels(size_t *count);
+/* Whether a problem is possible at all; false with one line in `reason`. */
+bool kkt_kernel_problem_valid(const kkt_kernel *kernel, const kkt_values *problem, char *reason,
+                              size_t size);
 /* By name; KKT_ERR_INPUT lists what exists. */
 kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error *err);
 const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id style); /* or NULL */

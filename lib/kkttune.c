@@ -1,25 +1,30 @@
 /* The public library: a thin facade over model, reports and database. */
 #include "kkttune.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/version.h"
 #include "kernels/kernel.h"
 #include "model/predict.h"
 #include "reports/canonical.h"
 #include "reports/lookup.h"
+#include "reports/recorded_device.h"
 
 struct kkt_context {
     const kkt_arch *arch;
     const kkt_device *device;
+    bool named; /* by the caller; else results may bring their own */
 };
 
 struct kkt_results {
     const kkt_context *context;
     kkt_arena *arena;
-    kkt_view *views; /* the first is the context's device */
+    const kkt_device *device; /* the context's, or the results' own where that was not named */
+    kkt_view *views;          /* the first is the device's, where it has any */
     size_t view_count;
 };
 
@@ -27,16 +32,43 @@ const char *kkt_version(void) {
     return KKT_VERSION;
 }
 
+/* The recordings beside the library: installed in lib/, or built in BUILD/lib/ of the source tree.
+ * malloc'ed; NULL where there are none. */
+static char *recordings_folder(void) {
+    static const char here = 0; /* an address of the library's own */
+    static const char *const places[] = {"../share/kkttune/reference", "../../db/reference"};
+    const char *given = getenv("KKTTUNE_REFERENCE");
+    Dl_info info;
+    if (given != NULL && *given != '\0')
+        return strdup(given);
+    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL)
+        return NULL;
+    const char *slash = strrchr(info.dli_fname, '/');
+    int length = slash == NULL ? 1 : (int)(slash - info.dli_fname) + 1;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        kkt_text path = {0};
+        kkt_text_printf(&path, "%.*s/%s", length, slash == NULL ? "." : info.dli_fname, places[i]);
+        char *found = kkt_file_exists(kkt_text_get(&path)) ? strdup(kkt_text_get(&path)) : NULL;
+        kkt_text_free(&path);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
 kkt_status kkt_context_open(const char *arch, const char *device, kkt_context **out,
                             kkt_error *err) {
-    kkt_context context;
+    kkt_context context = {.named = device != NULL};
     kkt_status status = kkt_arch_parse(arch != NULL ? arch : "", &context.arch, err);
     if (status != KKT_OK)
         return status;
-    if (device == NULL)
-        context.device = kkt_device_first(context.arch);
-    else
+    if (device == NULL) {
+        char *folder = recordings_folder();
+        context.device = kkt_recorded_device(context.arch, folder);
+        free(folder);
+    } else {
         status = kkt_device_parse(device, context.arch, &context.device, err);
+    }
     if (status != KKT_OK)
         return status;
     *out = malloc(sizeof **out);
@@ -79,7 +111,7 @@ static kkt_status parse_kernel(const char *name, const char *problem_text,
     kkt_status status = kkt_kernel_parse(name != NULL ? name : "", kernel, err);
     if (status == KKT_OK)
         status = parse_values(&(*kernel)->problem, problem_text, problem, err);
-    if (status == KKT_OK && !(*kernel)->problem_valid(problem, reason, sizeof reason))
+    if (status == KKT_OK && !kkt_kernel_problem_valid(*kernel, problem, reason, sizeof reason))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
     return status;
 }
@@ -196,6 +228,8 @@ static kkt_status read_export(kkt_results *results, const char *path, kkt_error 
     if (status == KKT_OK && results->views->arch != results->context->arch)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "'%.200s' is for %s, not for %s", path,
                         results->views->arch->name, results->context->arch->name);
+    if (status == KKT_OK && !results->context->named)
+        results->device = results->views->device;
     return status;
 }
 
@@ -208,6 +242,8 @@ static kkt_status read_database(kkt_results *results, const char *path, kkt_erro
     status = kkt_lookup_views(db, &freshness, results->context->arch, results->context->device,
                               NULL, results->arena, &results->views, &results->view_count, err);
     kkt_db_close(db);
+    if (status == KKT_OK && !results->context->named)
+        results->device = kkt_lookup_own_device(results->views, results->view_count);
     return status;
 }
 
@@ -218,6 +254,7 @@ kkt_status kkt_results_open(const kkt_context *context, const char *path, kkt_re
     if (results == NULL)
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     results->context = context;
+    results->device = context->device;
     results->arena = kkt_arena_open();
     kkt_status status = path == NULL ? KKT_OK : looks_like_json(path, &json, err);
     if (status == KKT_OK && path != NULL)
@@ -268,9 +305,9 @@ kkt_status kkt_results_lookup(kkt_results *results, const char *kernel_name,
     kkt_lookup found;
     kkt_status status = parse_kernel(kernel_name, problem_text, &kernel, &problem, err);
     if (status == KKT_OK)
-        status = kkt_lookup_find(results->views, results->view_count, kernel, &problem, chunk,
-                                 results->context->arch, results->context->device, results->arena,
-                                 &found, err);
+        status =
+            kkt_lookup_find(results->views, results->view_count, kernel, &problem, chunk,
+                            results->context->arch, results->device, results->arena, &found, err);
     if (status == KKT_OK)
         fill_choice(&found.entry, kkt_lookup_tier_name(found.tier), found.distance, out);
     return status;

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "reports/view.h"
+
 static kkt_reading exact(double value) {
     return (kkt_reading){value, value, value};
 }
@@ -70,8 +72,13 @@ static kkt_status visit_counter(void *context, const kkt_counter_record *counter
 }
 
 static void fill_timed(kkt_arena *arena, const kkt_run_record *run, kkt_ablation_point *out) {
-    out->figures[KKT_EVIDENCE_TIMED][KKT_FIGURE_TIME] =
-        (kkt_reading){run->time_low_us, run->time_us, run->time_high_us};
+    kkt_reading *time = &out->figures[KKT_EVIDENCE_TIMED][KKT_FIGURE_TIME];
+    *time = (kkt_reading){run->time_low_us, run->time_us, run->time_high_us};
+    out->apart = run->policy == NULL || strstr(run->policy, "ablation=") == NULL;
+    if (out->apart) {
+        time->low = fmin(time->low, time->value * (1 - KKT_TIMED_APART_DRIFT));
+        time->high = fmax(time->high, time->value * (1 + KKT_TIMED_APART_DRIFT));
+    }
     out->provenance = run->provenance;
     out->gpu = kkt_arena_strdup(arena, run->gpu);
     out->driver = kkt_arena_strdup(arena, run->driver);
@@ -155,8 +162,7 @@ static const char *why_undecided(kkt_arena *arena, const kkt_ablation_row *row) 
         if (point->reason != NULL)
             return kkt_arena_printf(arena, "%s: %s", point->outcome, point->reason);
     }
-    return kkt_arena_printf(arena, "not %s here: predicted only",
-                            kkt_evidence_name(row->decided_by));
+    return kkt_arena_printf(arena, "not %s here", kkt_evidence_name(row->decided_by));
 }
 
 /* An old source's figures say nothing beside a new one's. */
@@ -179,6 +185,8 @@ static void judge(kkt_arena *arena, kkt_ablation_row *row) {
     } else if (ages_differ(row)) {
         row->finding = KKT_FINDING_UNDECIDED;
         row->reason = "one of the two is stale";
+    } else if (row->decided_by == KKT_EVIDENCE_TIMED && (row->from->apart || row->to->apart)) {
+        row->reason = "timed apart, not in turns";
     }
 }
 

@@ -56,6 +56,8 @@ typedef struct kkt_ablation_point {
     kkt_reading figures[KKT_EVIDENCE_COUNT][KKT_FIGURE_COUNT];
     kkt_provenance provenance; /* of the time; PREDICTED: none */
     const char *stale_reason;  /* NULL: fresh */
+    bool apart;                /* timed by itself, not in turns with the others: its interval is
+                                  widened by what clocks drift */
     const char *gpu, *driver;  /* of the time; NULL */
 } kkt_ablation_point;
 
@@ -64,7 +66,7 @@ typedef struct kkt_ablation_row {
     const kkt_ablation_point *from, *to;
     kkt_evidence decided_by; /* of a comparison: of the figure that decides */
     kkt_finding finding;     /* of a comparison; of a single move, as if faster had been claimed */
-    const char *reason;      /* why it is undecided; NULL */
+    const char *reason;      /* why it is undecided, or what weakens it; NULL */
 } kkt_ablation_row;
 
 /* From one base. */

@@ -160,7 +160,8 @@ static void add_head(const kkt_ablation_set *set, kkt_document *document) {
         document,
         "From a base, every parameter is moved to each of its other values, and the pairs that the "
         "claims compare are added. A change is that of the second configuration against the first. "
-        "Times were taken interleaved; in brackets is what the intervals of both medians allow. "
+        "Times were taken interleaved, unless a note says otherwise; in brackets is what the "
+        "intervals of both medians allow. "
         "Where those overlap, the difference is within noise and decides nothing. A prediction "
         "alone decides nothing either.");
     kkt_text_free(&problem);

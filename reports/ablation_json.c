@@ -95,6 +95,7 @@ void kkt_ablation_json(const kkt_ablation_set *set, kkt_json *root) {
     kkt_json_add_string(root, "schema", "kkttune.ablate/1");
     kkt_json_add_string(root, "arch", set->arch->name);
     kkt_json_add_string(root, "device", set->device->full_name);
+    kkt_json_add_string(root, "device_id", set->device->name);
     kkt_json_add_string(root, "kernel", set->kernel->name);
     kkt_json_add_string(root, "style", kkt_style_get(set->variant->style)->name);
     kkt_json_add_string(root, "problem", kkt_text_get(&problem));

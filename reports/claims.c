@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "model/occupancy.h"
+#include "reports/canonical.h"
 #include "reports/content.h"
+#include "reports/contrast.h"
 
-/* "A configuration with `param` = `better` beats one with `worse`." */
+/* "A configuration with `param` = `better` beats the same one with `worse`." */
 typedef struct claim {
     const char *text;
     int64_t chunk;
@@ -75,73 +77,120 @@ static const claim claims[] = {
     },
 };
 
-static const kkt_entry *find_effect(const kkt_view *view, const kkt_effect *like,
-                                    const char *value) {
-    for (size_t i = 0; i < view->effect_count; i++) {
-        const kkt_effect *effect = &view->effects[i];
-        if (effect->chunk == like->chunk && strcmp(effect->param, like->param) == 0 &&
-            strcmp(effect->kernel, like->kernel) == 0 && strcmp(effect->style, like->style) == 0 &&
-            strcmp(effect->problem, like->problem) == 0 && strcmp(effect->value, value) == 0)
-            return effect->best;
-    }
-    return NULL;
-}
-
-static void add_times(kkt_document *document, kkt_row *row, const kkt_entry *entry) {
+static void add_time(kkt_document *document, kkt_row *row, const kkt_entry *entry) {
     char time[32], low[32], high[32];
-    if (entry == NULL)
-        kkt_document_cell(document, row, "not in the database");
-    else if (!kkt_entry_measured(entry))
-        kkt_document_cell(document, row, "%s us (%s)", kkt_content_real(entry->predicted_us, time),
-                          kkt_entry_provenance(entry));
-    else
-        kkt_document_cell(document, row, "%s us [%s, %s] (%s)",
-                          kkt_content_real(entry->time_us, time),
-                          kkt_content_real(entry->low_us, low),
-                          kkt_content_real(entry->high_us, high), kkt_entry_provenance(entry));
+    kkt_document_cell(document, row, "%s us [%s, %s] (%s)", kkt_content_real(entry->time_us, time),
+                      kkt_content_real(entry->low_us, low), kkt_content_real(entry->high_us, high),
+                      kkt_entry_provenance(entry));
 }
 
-static void add_verdict(kkt_document *document, kkt_row *row, const kkt_entry *better,
-                        const kkt_entry *worse) {
-    if (better == NULL || worse == NULL || !kkt_entry_measured(better) ||
-        !kkt_entry_measured(worse)) {
-        kkt_document_cell(document, row, "open: needs a measurement of both");
+static void add_gain(kkt_document *document, kkt_row *row, const kkt_contrasts *contrasts) {
+    if (contrasts->count == 0) {
+        kkt_document_cell(document, row, "-");
         return;
     }
-    double gain = 100.0 * (worse->time_us / better->time_us - 1.0);
-    if (better->low_us <= worse->high_us && worse->low_us <= better->high_us)
-        kkt_document_cell(document, row, "no difference beyond the noise");
-    else if (gain > 0)
-        kkt_document_cell(document, row, "holds: %.1f %% faster", gain);
+    double most = 100.0 * contrasts->pairs[0].gain;
+    double least = 100.0 * contrasts->pairs[contrasts->count - 1].gain;
+    if (contrasts->count == 1)
+        kkt_document_cell(document, row, "%+.1f %%", most);
     else
-        kkt_document_cell(document, row, "does not hold: %.1f %% slower",
-                          100.0 * (better->time_us / worse->time_us - 1.0));
+        kkt_document_cell(document, row, "%+.1f to %+.1f %%", least, most);
+}
+
+/* The verdict on "faster with it"; the numbers of pairs stand behind what only some of them say. */
+static void add_verdict(kkt_document *document, kkt_row *row, const kkt_contrasts *contrasts) {
+    const char *finding = kkt_contrasts_finding(contrasts, document->arena);
+    if (contrasts->count == 0)
+        kkt_document_cell(document, row, "%s", finding);
+    else if (contrasts->faster > 0 && contrasts->slower > 0)
+        kkt_document_cell(document, row, "only under conditions: %s", finding);
+    else if (contrasts->faster > 0)
+        kkt_document_cell(document, row, "holds: %s", finding);
+    else if (contrasts->slower > 0)
+        kkt_document_cell(document, row, "does not hold: %s", finding);
+    else
+        kkt_document_cell(document, row, "no difference beyond the noise");
+}
+
+/* The pair with the fastest result of all. */
+static const kkt_contrast *fastest(const kkt_contrasts *contrasts) {
+    const kkt_contrast *best = NULL;
+    double time = (double)INFINITY;
+    for (size_t i = 0; i < contrasts->count; i++) {
+        const kkt_contrast *pair = &contrasts->pairs[i];
+        double least = fmin(pair->with->time_us, pair->without->time_us);
+        if (least < time) {
+            time = least;
+            best = pair;
+        }
+    }
+    return best;
+}
+
+static void add_claim(const kkt_view *view, const claim *said, const kkt_entry *like,
+                      kkt_document *document, kkt_block *table) {
+    const kkt_contrast_query query = {.kernel = like->kernel,
+                                      .style = like->style,
+                                      .chunk = said->chunk,
+                                      .param = said->param,
+                                      .with = said->better,
+                                      .without = said->worse};
+    kkt_contrasts contrasts;
+    kkt_contrasts_find(view, &query, document->arena, &contrasts);
+    const kkt_contrast *pair = fastest(&contrasts);
+    kkt_row *row = kkt_document_row(document, table);
+    kkt_document_cell(document, row, "%s, %s", like->kernel, like->style);
+    kkt_document_cell(document, row, "%lld", (long long)said->chunk);
+    kkt_document_cell(document, row, "%s (%s = %s against %s)", said->text, said->param,
+                      said->better, said->worse);
+    kkt_document_cell(document, row, "%zu", contrasts.count);
+    add_gain(document, row, &contrasts);
+    if (pair != NULL) {
+        add_time(document, row, pair->with);
+        add_time(document, row, pair->without);
+    } else {
+        kkt_document_cell(document, row, "-");
+        kkt_document_cell(document, row, "-");
+    }
+    add_verdict(document, row, &contrasts);
+}
+
+/* Whether a kernel and style have the parameter's value at the chunk size at all. */
+static bool concerns(const kkt_view *view, const claim *said, const kkt_entry *like) {
+    for (size_t i = 0; i < view->row_count; i++) {
+        const kkt_entry *row = &view->rows[i];
+        if (row->chunk == said->chunk && strcmp(row->kernel, like->kernel) == 0 &&
+            strcmp(row->style, like->style) == 0 &&
+            kkt_pair_is(row->config, said->param, said->better))
+            return true;
+    }
+    return false;
 }
 
 static void add_parameter_claims(const kkt_view *view, kkt_document *document) {
-    static const char *const headings[] = {
-        "Kernel", "#C", "Claim", "With it", "Without (or against)", "Verdict", NULL};
+    static const char *const headings[] = {"Kernel",
+                                           "#C",
+                                           "Claim",
+                                           "#Pairs",
+                                           "#Faster by",
+                                           "Fastest pair: with it",
+                                           "Without (or against)",
+                                           "Verdict",
+                                           NULL};
     kkt_block *table = NULL;
     for (size_t c = 0; c < sizeof claims / sizeof claims[0]; c++) {
-        for (size_t i = 0; i < view->effect_count; i++) {
-            const kkt_effect *effect = &view->effects[i];
-            if (effect->chunk != claims[c].chunk || strcmp(effect->param, claims[c].param) != 0 ||
-                strcmp(effect->value, claims[c].better) != 0)
+        for (size_t i = 0; i < view->entry_count; i++) {
+            const kkt_entry *entry = &view->entries[i];
+            bool seen = i > 0 && strcmp(entry[-1].kernel, entry->kernel) == 0 &&
+                        strcmp(entry[-1].style, entry->style) == 0;
+            if (seen || !concerns(view, &claims[c], entry))
                 continue;
             if (table == NULL)
                 table = kkt_document_table(document,
-                                           "The best result with a parameter's value against the "
-                                           "best with the other, all else free",
+                                           "Pairs of measured results that differ in the claim's "
+                                           "parameter alone",
                                            headings);
-            const kkt_entry *worse = find_effect(view, effect, claims[c].worse);
-            kkt_row *row = kkt_document_row(document, table);
-            kkt_document_cell(document, row, "%s", effect->kernel);
-            kkt_document_cell(document, row, "%lld", (long long)effect->chunk);
-            kkt_document_cell(document, row, "%s (%s = %s against %s)", claims[c].text,
-                              claims[c].param, claims[c].better, claims[c].worse);
-            add_times(document, row, effect->best);
-            add_times(document, row, worse);
-            add_verdict(document, row, effect->best, worse);
+            add_claim(view, &claims[c], entry, document, table);
         }
     }
 }

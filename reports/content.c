@@ -76,6 +76,10 @@ static const char *short_config(const kkt_view *view, const char *kernel, const 
     return short_text(view, kernel, TEXT_CONFIG, config, false, arena);
 }
 
+const char *kkt_content_config(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena) {
+    return short_config(view, entry->kernel, entry->config, arena);
+}
+
 static void add_shared(const kkt_view *view, const kkt_entry *first, kkt_document *document) {
     kkt_document_paragraph(
         document, "Common to all problems below: %s. Common to all configurations below: %s.",
@@ -286,9 +290,9 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
 }
 
 static void add_winners(const kkt_view *view, const char *kernel, kkt_document *document) {
-    static const char *const headings[] = {"Problem",    "#C",         "Configuration",
-                                           "#Time, us",  "#Ties",      "#Relative error",
-                                           "#Tolerance", "Provenance", NULL};
+    static const char *const headings[] = {
+        "Problem",         "#C",         "Configuration", "#Time, us",  "#Ties",
+        "#Relative error", "#Tolerance", "#Energy, mJ",   "Provenance", NULL};
     kkt_document_heading(document, 3, "%s: winners and ties", kernel);
     kkt_block *table = kkt_document_table(
         document, "The best configuration of each problem and chunk size", headings);
@@ -305,13 +309,16 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         char time[32];
         if (kkt_entry_measured(entry))
             kkt_document_cell(document, row, "%s%s", kkt_content_real(entry->time_us, time),
-                              entry->noisy ? " (noisy)" : "");
+                              entry->noisy       ? " (noisy)"
+                              : entry->disturbed ? " (disturbed)"
+                                                 : "");
         else
             kkt_document_cell(document, row, "%s predicted",
                               kkt_content_real(entry->predicted_us, time));
         cell_int(document, row, (int64_t)entry->tie_count);
         cell_real(document, row, entry->rel_fro);
         cell_real(document, row, entry->tolerance);
+        cell_real(document, row, entry->energy_mj);
         kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
     }
     for (size_t i = 0; i < view->entry_count; i++) {
@@ -329,51 +336,6 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
                                                (long long)entry->chunk);
         kkt_document_folded(document, summary, "%s.", kkt_text_get(&ties));
         kkt_text_free(&ties);
-    }
-}
-
-/* Whether another value of the same parameter was measured, too. */
-static bool has_choice(const kkt_view *view, const kkt_effect *effect) {
-    for (size_t i = 0; i < view->effect_count; i++) {
-        const kkt_effect *other = &view->effects[i];
-        if (other->chunk == effect->chunk && strcmp(other->kernel, effect->kernel) == 0 &&
-            strcmp(other->style, effect->style) == 0 && strcmp(other->param, effect->param) == 0 &&
-            strcmp(other->value, effect->value) != 0 && kkt_entry_measured(other->best))
-            return true;
-    }
-    return false;
-}
-
-static void add_effects(const kkt_view *view, const char *kernel, kkt_document *document) {
-    static const char *const headings[] = {
-        "#C", "Parameter", "Value", "#Best, us", "#Above the best", "Provenance", NULL};
-    kkt_block *table = NULL;
-    for (size_t i = 0; i < view->effect_count; i++) {
-        const kkt_effect *effect = &view->effects[i];
-        if (strcmp(effect->kernel, kernel) != 0 || effect->chunk != KKT_DEFAULT_CHUNK ||
-            !kkt_entry_measured(effect->best) || !has_choice(view, effect))
-            continue;
-        if (table == NULL) {
-            kkt_document_heading(document, 3, "%s: what each parameter is worth", kernel);
-            const char *caption = kkt_arena_printf(
-                document->arena,
-                "The best measured time with each value, the other parameters free; %s",
-                short_text(view, kernel, TEXT_PROBLEM, effect->problem, false, document->arena));
-            table = kkt_document_table(document, caption, headings);
-        }
-        const kkt_entry *best = kkt_view_standing(view, kernel, effect->problem, effect->chunk);
-        kkt_row *row = kkt_document_row(document, table);
-        cell_int(document, row, effect->chunk);
-        kkt_document_cell(document, row, "%s", effect->param);
-        kkt_document_cell(document, row, "%s", effect->value);
-        cell_real(document, row, effect->best->time_us);
-        if (best != NULL && kkt_entry_measured(best))
-            kkt_document_cell(document, row, "%+.1f %%",
-                              100.0 * (effect->best->time_us / best->time_us - 1.0));
-        else
-            kkt_document_cell(document, row, "-");
-        kkt_document_cell(document, row, "%s", kkt_entry_provenance(effect->best));
-        row->strong = best != NULL && strcmp(best->config, effect->best->config) == 0;
     }
 }
 
@@ -457,7 +419,9 @@ static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out
             continue;
         kkt_content_scatter(view, kernel, out);
         add_winners(view, kernel, out);
-        add_effects(view, kernel, out);
+        kkt_content_counters(view, kernel, out);
+        kkt_content_pareto(view, kernel, out);
+        kkt_content_effects(view, kernel, out);
     }
 }
 
@@ -470,6 +434,7 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
     add_summary(view, out);
     add_model_error(view, out);
     add_reading(out);
+    kkt_content_objective(view, out);
     add_kernels(view, false, out);
     add_kernels(view, true, out);
     kkt_content_claims(view, out);

@@ -11,12 +11,28 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
 /* Its part on the published claims (claims.c). */
 void kkt_content_claims(const kkt_view *view, kkt_document *document);
 
+/* Its part on what each parameter of a kernel is worth on its first problem (content_effects.c);
+ * nothing where the winner's values were the only ones measured. */
+void kkt_content_effects(const kkt_view *view, const char *kernel, kkt_document *document);
+
 /* Its part on how well the model ranks a kernel's configurations, for each style on the first
  * problem that has measured ones (content_scatter.c); nothing where there are fewer than two. */
 void kkt_content_scatter(const kkt_view *view, const char *kernel, kkt_document *document);
 
 /* An entry's problem without what all problems of its kernel agree on: "k=v, k=v". */
 const char *kkt_content_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
+
+/* Its part on counted against predicted bytes of a kernel (content_counters.c); nothing where
+ * counters were not asked for. */
+void kkt_content_counters(const kkt_view *view, const char *kernel, kkt_document *document);
+
+/* An entry's configuration without what all configurations of its kernel agree on. */
+const char *kkt_content_config(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
+
+/* What winners are chosen by where it is not time, and what disturbed the timings of those shown;
+ * and the Pareto front of a kernel, where one was asked for (content_pareto.c). */
+void kkt_content_objective(const kkt_view *view, kkt_document *document);
+void kkt_content_pareto(const kkt_view *view, const char *kernel, kkt_document *document);
 
 /* "12.3" with three significant digits, "-" where unknown; `out` is returned. */
 const char *kkt_content_real(double value, char out[32]);

@@ -4,6 +4,9 @@
 
 #include "reports/view.h"
 
+/* Two readings of the same launch's energy differ by so much. */
+#define ENERGY_SHARE 0.02
+
 bool kkt_entry_measured(const kkt_entry *entry) {
     return isfinite(entry->time_us) != 0;
 }
@@ -29,13 +32,27 @@ static int compare_reals(double a, double b) {
     return (a > b) - (a < b);
 }
 
+static double cost_of(const kkt_entry *entry) {
+    return kkt_objective_cost(entry->objective, entry->time_us, entry->energy_mj, entry->rel_fro);
+}
+
+bool kkt_entry_tied(const kkt_entry *a, const kkt_entry *b) {
+    if (a->objective == KKT_OBJECTIVE_TIME)
+        return a->low_us <= b->high_us && b->low_us <= a->high_us;
+    double share = a->objective == KKT_OBJECTIVE_ENERGY ? ENERGY_SHARE : 0.0;
+    double x = cost_of(a), y = cost_of(b);
+    return fabs(x - y) <= share * fmin(x, y); /* false where either is unknown */
+}
+
 int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
     kkt_rank rank_a = kkt_entry_rank(a), rank_b = kkt_entry_rank(b);
     if (rank_a != rank_b)
         return rank_a > rank_b ? -1 : 1;
     int order;
     if (rank_a >= KKT_RANK_NOISY) {
-        order = compare_reals(a->time_us, b->time_us);
+        order = compare_reals(cost_of(a), cost_of(b));
+        if (order == 0)
+            order = compare_reals(a->time_us, b->time_us);
         if (order == 0)
             order = compare_reals(a->low_us, b->low_us);
     } else {
@@ -43,6 +60,8 @@ int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
         if (order == 0)
             order = compare_reals(a->predicted_us, b->predicted_us);
     }
+    if (order == 0)
+        order = (a->departures > b->departures) - (a->departures < b->departures);
     return order != 0 ? order : strcmp(a->config, b->config);
 }
 

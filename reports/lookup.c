@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/predict.h"
 #include "reports/canonical.h"
 #include "reports/modelled.h"
 
@@ -11,53 +12,122 @@ const char *kkt_lookup_tier_name(kkt_lookup_tier tier) {
     return names[tier];
 }
 
-static double weight_of(const char *key) {
+kkt_lookup_rule kkt_lookup_rule_of(const kkt_param *param) {
     static const struct {
         const char *key;
-        double weight;
-    } weights[] = {{"batch", 0.5}, {"sequences", 0.5}, {"dk", 4}, {"dv", 4}};
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
-        if (strcmp(weights[i].key, key) == 0)
-            return weights[i].weight;
-    return 1;
+        kkt_lookup_rule rule;
+    } rules[] = {{"batch", {1, false}},
+                 {"sequences", {1, false}},
+                 {"dk", {8, true}},
+                 {"dv", {8, true}},
+                 {"gated", {8, true}}};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcmp(rules[i].key, param->name) == 0)
+            return rules[i].rule;
+    return (kkt_lookup_rule){2, param->names != NULL};
 }
 
-double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
-    double distance = 0;
+const kkt_lookup_quotient kkt_lookup_quotients[] = {{"heads_v", "heads_k"}, {NULL, NULL}};
+
+/* 4 to the power of the distance: products of quotients alone, so that the header, which has no
+ * logarithm, compares the very same numbers. */
+static double apart(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
+    double out = 1;
     for (size_t p = 0; p < kernel->problem.count; p++) {
-        if (a->v[p] == b->v[p])
+        int64_t x = a->v[p], y = b->v[p];
+        if (x == y)
             continue;
         if (kernel->problem.params[p].names != NULL)
             return (double)INFINITY;
-        if (a->v[p] <= 0 || b->v[p] <= 0)
-            distance += 4;
-        else
-            distance += weight_of(kernel->problem.params[p].name) *
-                        fabs(log2((double)a->v[p] / (double)b->v[p]));
+        double ratio = x <= 0 || y <= 0 ? 2 : x > y ? (double)x / (double)y : (double)y / (double)x;
+        int halves = x <= 0 || y <= 0 ? 8 : kkt_lookup_rule_of(&kernel->problem.params[p]).halves;
+        double power = 1;
+        for (; halves > 0; halves--)
+            power *= ratio;
+        out *= power;
     }
-    return distance;
+    return out;
+}
+
+double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
+    return log2(apart(kernel, a, b)) / 2;
 }
 
 typedef struct search {
     const kkt_kernel *kernel;
     const kkt_values *problem;
     const kkt_arch *arch;
+    const kkt_device *device;
     int64_t chunk; /* 0: the kernel has none */
     const kkt_entry *best;
     double distance;
 } search;
 
-/* Whether an entry's configuration can be used on the problem at hand. */
-static bool usable(const search *s, const kkt_entry *entry) {
+static bool read_config(const kkt_entry *entry, const char *text, const kkt_variant **variant,
+                        kkt_values *config) {
     const kkt_kernel *kernel;
+    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, variant))
+        return false;
+    kkt_params_defaults(&(*variant)->params, config);
+    return kkt_params_parse(&(*variant)->params, text, config, NULL, NULL) == KKT_OK;
+}
+
+/* Whether a configuration of an entry's variant applies to the problem at hand and can launch. */
+static bool usable(const search *s, const kkt_entry *entry, const char *text) {
     const kkt_variant *variant;
     kkt_values config;
+    kkt_footprint footprint;
+    kkt_prediction prediction;
     char reason[320];
-    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant))
+    if (!read_config(entry, text, &variant, &config) ||
+        !variant->applicable(s->problem, &config, s->arch, reason, sizeof reason))
         return false;
-    kkt_params_defaults(&variant->params, &config);
-    return kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) == KKT_OK &&
-           variant->applicable(s->problem, &config, s->arch, reason, sizeof reason);
+    memset(&footprint, 0, sizeof footprint);
+    variant->footprint(s->problem, &config, s->arch, &footprint);
+    kkt_predict(&footprint, s->arch, s->device, NULL, &prediction);
+    return prediction.infeasible == KKT_FEASIBLE;
+}
+
+/* The same options make the same binary, whose registers are then known. */
+static bool same_binary(const search *s, const kkt_entry *entry, const kkt_variant *variant,
+                        const kkt_values *config) {
+    kkt_values problem;
+    kkt_text asked = {0}, found = {0};
+    if (variant->source == NULL)
+        return false;
+    kkt_params_defaults(&s->kernel->problem, &problem);
+    kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL);
+    kkt_variant_defines(s->kernel, variant, s->problem, config, s->arch, &asked);
+    kkt_variant_defines(s->kernel, variant, &problem, config, s->arch, &found);
+    bool same = strcmp(kkt_text_get(&asked), kkt_text_get(&found)) == 0;
+    kkt_text_free(&asked);
+    kkt_text_free(&found);
+    return same;
+}
+
+/* What an entry of another problem says of its launch and of the model is that problem's: fills in
+ * what holds for the problem at hand. Time, error and energy stay those of `entry->problem`. */
+static void adapt(const search *s, kkt_arena *arena, kkt_entry *entry) {
+    const kkt_variant *variant;
+    kkt_values config;
+    int registers = entry->registers;
+    int64_t spill_bytes = entry->spill_bytes;
+    if (!read_config(entry, entry->config, &variant, &config))
+        return;
+    kkt_modelled_fill(variant, s->arch, s->device, s->problem, &config, arena, entry);
+    bool same = same_binary(s, entry, variant, &config);
+    if (same && registers > 0)
+        entry->registers = registers;
+    entry->spill_bytes = same ? spill_bytes : KKT_UNKNOWN_INT;
+    entry->hbm_bytes_counted = KKT_UNKNOWN_REAL;
+    entry->counters_note = NULL;
+    const char **ties = kkt_arena_array(arena, entry->tie_count + 1, sizeof *ties);
+    size_t count = 0;
+    for (size_t i = 0; i < entry->tie_count; i++)
+        if (usable(s, entry, entry->ties[i]))
+            ties[count++] = entry->ties[i];
+    entry->ties = ties;
+    entry->tie_count = count;
 }
 
 static void consider(search *s, const kkt_entry *entry, double extra) {
@@ -73,18 +143,17 @@ static void consider(search *s, const kkt_entry *entry, double extra) {
         return;
     bool better = s->best == NULL || distance < s->distance ||
                   (distance <= s->distance && kkt_entry_compare(entry, s->best) < 0);
-    if (better && usable(s, entry)) {
+    if (better && usable(s, entry, entry->config)) {
         s->best = entry;
         s->distance = distance;
     }
 }
 
-static bool from_model(const search *s, const kkt_device *device, kkt_arena *arena,
-                       kkt_entry *out) {
+static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
     bool found = false;
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
         kkt_entry entry;
-        if (kkt_modelled_entry(s->kernel, &s->kernel->variants[v], s->arch, device, s->problem,
+        if (kkt_modelled_entry(s->kernel, &s->kernel->variants[v], s->arch, s->device, s->problem,
                                s->chunk, arena, &entry) &&
             (!found || kkt_entry_compare(&entry, out) < 0)) {
             *out = entry;
@@ -94,8 +163,7 @@ static bool from_model(const search *s, const kkt_device *device, kkt_arena *are
     return found;
 }
 
-static void from_defaults(const search *s, const kkt_device *device, kkt_arena *arena,
-                          kkt_entry *out) {
+static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
     const kkt_variant *variant = &s->kernel->variants[0];
     kkt_values config;
     kkt_text text = {0};
@@ -112,7 +180,7 @@ static void from_defaults(const search *s, const kkt_device *device, kkt_arena *
     out->chunk = s->kernel->chunk_param == NULL
                      ? 0
                      : kkt_pair_integer(out->config, s->kernel->chunk_param, 0);
-    kkt_modelled_fill(variant, s->arch, device, s->problem, &config, arena, out);
+    kkt_modelled_fill(variant, s->arch, s->device, s->problem, &config, arena, out);
 }
 
 /* The chunk to look for: the one asked, KKT_DEFAULT_CHUNK, or the kernel's own default. */
@@ -149,9 +217,9 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
                            const kkt_device *device, kkt_arena *arena, kkt_lookup *out,
                            kkt_error *err) {
     char reason[320] = "";
-    if (!kernel->problem_valid(problem, reason, sizeof reason))
+    if (!kkt_kernel_problem_valid(kernel, problem, reason, sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
-    search s = {.kernel = kernel, .problem = problem, .arch = arch};
+    search s = {.kernel = kernel, .problem = problem, .arch = arch, .device = device};
     kkt_status status = choose_chunk(kernel, chunk, &s.chunk, err);
     if (status != KKT_OK)
         return status;
@@ -164,11 +232,13 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
         out->tier = s.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
         out->distance = s.distance;
         out->entry = *s.best;
-    } else if (from_model(&s, device, arena, &out->entry)) {
+        if (out->tier == KKT_LOOKUP_NEAREST)
+            adapt(&s, arena, &out->entry);
+    } else if (from_model(&s, arena, &out->entry)) {
         out->tier = KKT_LOOKUP_MODEL;
     } else {
         out->tier = KKT_LOOKUP_DEFAULT;
-        from_defaults(&s, device, arena, &out->entry);
+        from_defaults(&s, arena, &out->entry);
     }
     return KKT_OK;
 }
@@ -187,4 +257,15 @@ kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kk
             status = kkt_view_make(db, freshness, arch, &all[i], kernel, arena,
                                    &(*views)[(*count)++], err);
     return status;
+}
+
+const kkt_device *kkt_lookup_own_device(kkt_view *views, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (views[i].measured + views[i].replayed > 0) {
+            kkt_view own = views[i];
+            memmove(views + 1, views, i * sizeof *views);
+            views[0] = own;
+            break;
+        }
+    return views[0].device;
 }

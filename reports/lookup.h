@@ -7,7 +7,7 @@
 
 typedef enum kkt_lookup_tier {
     KKT_LOOKUP_EXACT,   /* measured, replayed, stale or compiled for exactly this problem */
-    KKT_LOOKUP_NEAREST, /* measured for another problem; the configuration applies to this one */
+    KKT_LOOKUP_NEAREST, /* measured for another problem; the configuration applies here, too */
     KKT_LOOKUP_MODEL,   /* what the model likes best for this problem */
     KKT_LOOKUP_DEFAULT  /* the kernel's own defaults: the model finds nothing that can launch */
 } kkt_lookup_tier;
@@ -16,11 +16,28 @@ const char *kkt_lookup_tier_name(kkt_lookup_tier tier); /* "exact", ... */
 typedef struct kkt_lookup {
     kkt_lookup_tier tier;
     double distance; /* 0 for exact and model; see kkt_lookup_distance */
-    kkt_entry entry; /* `problem` is the one the entry was found for */
+    kkt_entry entry; /* `problem` is the one the entry was found for, and its are time, interval,
+                        error and energy. Launch, registers and prediction are those of the problem
+                        asked; ties that do not apply to it are left out. */
 } kkt_lookup;
 
-/* The sum over the problem's keys of |log2(a/b)| times the key's weight: tokens and heads 1, batch
- * and sequences 0.5, dk and dv (compiled into a kernel) 4, others 1; a different gate adds 4;
+/* What a problem key counts for in the distance of two problems. The exported header uses the same
+ * rules, so that both find the same neighbour. */
+typedef struct kkt_lookup_rule {
+    int halves; /* twice the weight of |log2(a/b)|: 2 for tokens, heads and others, 1 for batch and
+                   sequences, 8 for what is compiled in */
+    bool compiled; /* compiled into a kernel, or a choice and not a size: dk, dv, dtype, the gate */
+} kkt_lookup_rule;
+kkt_lookup_rule kkt_lookup_rule_of(const kkt_param *param);
+
+/* Keys whose quotient decides what applies (heads_per_block divides heads_v / heads_k). The header,
+ * which cannot ask a kernel, gives no row out whose quotient differs. Ends with NULL. */
+typedef struct kkt_lookup_quotient {
+    const char *above, *below;
+} kkt_lookup_quotient;
+extern const kkt_lookup_quotient kkt_lookup_quotients[];
+
+/* The sum over the problem's keys of |log2(a/b)| times the key's weight; a different gate adds 4;
  * another data type (any key whose values are names) is infinitely far. */
 double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b);
 
@@ -42,6 +59,10 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
 kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                             const kkt_device *device, const char *kernel, kkt_arena *arena,
                             kkt_view **views, size_t *count, kkt_error *err);
+
+/* Where no device is named: puts the first view that has measurements at the front, and returns its
+ * device; without any, that of the first. `count` is not 0. */
+const kkt_device *kkt_lookup_own_device(kkt_view *views, size_t count);
 
 /* Reads an export (kkttune.config/1) back as a view: hostile input. The device of the view is the
  * one it names. KKT_ERR_INPUT names the file and the member that does not fit. */

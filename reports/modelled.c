@@ -15,7 +15,9 @@ void kkt_entry_clear(kkt_entry *entry) {
     entry->time_us = entry->low_us = entry->high_us = KKT_UNKNOWN_REAL;
     entry->predicted_us = entry->lower_bound_us = KKT_UNKNOWN_REAL;
     entry->hbm_bytes = entry->hbm_bytes_per_token = entry->chain_steps = KKT_UNKNOWN_REAL;
+    entry->hbm_bytes_counted = KKT_UNKNOWN_REAL;
     entry->rel_fro = entry->max_abs = entry->tolerance = KKT_UNKNOWN_REAL;
+    entry->energy_mj = KKT_UNKNOWN_REAL;
 }
 
 bool kkt_modelled_find(const char *kernel, const char *style, const kkt_kernel **out_kernel,
@@ -37,6 +39,25 @@ bool kkt_modelled_find(const char *kernel, const char *style, const kkt_kernel *
     return false;
 }
 
+static int departures(const kkt_variant *variant, const kkt_values *config) {
+    int count = 0;
+    for (size_t i = 0; i < variant->params.count; i++)
+        count += config->v[i] != variant->params.params[i].fallback;
+    return count;
+}
+
+int kkt_modelled_departures(const char *kernel_name, const char *style, const char *config) {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_values values;
+    if (!kkt_modelled_find(kernel_name, style, &kernel, &variant))
+        return 0;
+    kkt_params_defaults(&variant->params, &values);
+    return kkt_params_parse(&variant->params, config, &values, NULL, NULL) == KKT_OK
+               ? departures(variant, &values)
+               : 0;
+}
+
 void kkt_modelled_fill(const kkt_variant *variant, const kkt_arch *arch, const kkt_device *device,
                        const kkt_values *problem, const kkt_values *config, kkt_arena *arena,
                        kkt_entry *entry) {
@@ -47,6 +68,7 @@ void kkt_modelled_fill(const kkt_variant *variant, const kkt_arch *arch, const k
     variant->footprint(problem, config, arch, &footprint);
     kkt_predict(&footprint, arch, device, NULL, &prediction);
     kkt_prediction_reason(&footprint, arch, device, &prediction, reason, sizeof reason);
+    entry->departures = departures(variant, config);
     entry->threads = footprint.threads;
     entry->smem_bytes = prediction.dynamic_smem_bytes;
     entry->registers = entry->registers_predicted = prediction.registers;
@@ -132,6 +154,17 @@ static bool sweep(const descent *d, kkt_values *config, double *best) {
     return improved;
 }
 
+/* Back to the defaults where that costs nothing, so that a configuration says only what matters. */
+static void simplify(const descent *d, kkt_values *config, double best) {
+    const kkt_param_table *table = &d->variant->params;
+    for (size_t p = 0; p < table->count; p++) {
+        kkt_values other = *config;
+        other.v[p] = table->params[p].fallback;
+        if ((int)p != d->chunk_index && cost(d, &other) <= best)
+            *config = other;
+    }
+}
+
 bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
                        const kkt_device *device, const kkt_values *problem, int64_t chunk,
                        kkt_values *config) {
@@ -147,6 +180,7 @@ bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, con
         return false;
     for (int round = 0; round < 8 && sweep(&d, config, &best); round++) {
     }
+    simplify(&d, config, best);
     return true;
 }
 

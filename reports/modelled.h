@@ -11,6 +11,9 @@
 bool kkt_modelled_find(const char *kernel, const char *style, const kkt_kernel **out_kernel,
                        const kkt_variant **out_variant);
 
+/* How many parameters of a configuration are not at their default; 0 where that is not known. */
+int kkt_modelled_departures(const char *kernel, const char *style, const char *config);
+
 /* Fills the model's members of an entry (threads, shared memory, traffic, chain, limiter, times)
  * from problem and configuration. */
 void kkt_modelled_fill(const kkt_variant *variant, const kkt_arch *arch, const kkt_device *device,
@@ -18,7 +21,8 @@ void kkt_modelled_fill(const kkt_variant *variant, const kkt_arch *arch, const k
                        kkt_entry *entry);
 
 /* The configuration with the smallest predicted time at a chunk (0: the kernel has none), by
- * descent over one parameter at a time from the defaults until nothing improves: deterministic, a
+ * descent over one parameter at a time from the defaults until nothing improves, and back to the
+ * defaults where that costs nothing: deterministic, a
  * few hundred predictions. False where none applies or all are infeasible. */
 bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
                        const kkt_device *device, const kkt_values *problem, int64_t chunk,

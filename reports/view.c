@@ -18,7 +18,7 @@ typedef struct builder {
     kkt_entry *rows; /* one a candidate that is a result */
     size_t row_count, row_capacity;
     const char **reject_keys; /* reasons with their numbers taken out, beside view->rejects */
-    size_t reject_capacity, effect_capacity;
+    size_t reject_capacity;
     const char *ranked_kernel, *ranked_problem; /* what `ranked` was found for last */
     int ranked;
 } builder;
@@ -219,6 +219,11 @@ static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *are
     entry->rel_fro = run->rel_fro;
     entry->max_abs = run->max_abs;
     entry->tolerance = run->tolerance;
+    entry->energy_mj = run->energy_mj;
+    entry->disturbed = kkt_arena_strdup(arena, run->disturbed);
+    entry->hbm_bytes_counted = run->hbm_bytes_counted;
+    entry->counters_note = kkt_arena_strdup(arena, run->counters_note);
+    entry->in_turns = run->policy != NULL && strstr(run->policy, "ablation=") != NULL;
     entry->gpu = kkt_arena_strdup(arena, run->gpu);
     entry->driver = kkt_arena_strdup(arena, run->driver);
     entry->date = kkt_arena_strdup(arena, run->date);
@@ -228,6 +233,7 @@ static void add_result(builder *b, const kkt_result *result) {
     kkt_entry *entry = add_row(b);
     kkt_arena *arena = b->arena;
     kkt_entry_clear(entry);
+    entry->objective = b->view->objective;
     entry->kernel = kkt_arena_strdup(arena, result->id.kernel);
     entry->style = kkt_arena_strdup(arena, result->id.style);
     entry->problem = kkt_arena_strdup(arena, result->id.problem);
@@ -330,7 +336,7 @@ static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const cha
     char reason[320];
     kkt_params_defaults(&kernel->problem, &problem);
     if (kkt_params_parse(&kernel->problem, text, &problem, NULL, NULL) != KKT_OK ||
-        !kernel->problem_valid(&problem, reason, sizeof reason))
+        !kkt_kernel_problem_valid(kernel, &problem, reason, sizeof reason))
         return;
     for (size_t v = 0; v < kernel->variant_count; v++)
         add_modelled(b, kernel, &kernel->variants[v], &problem);
@@ -367,54 +373,10 @@ static void find_ties(builder *b, kkt_entry *best, const kkt_entry *rows, size_t
         count = 1;
     const char **ties = kkt_arena_array(b->arena, count, sizeof *ties);
     for (size_t i = 1; i < count && kkt_entry_rank(&rows[i]) == kkt_entry_rank(best); i++)
-        if (rows[i].low_us <= best->high_us && best->low_us <= rows[i].high_us &&
-            strcmp(rows[i].config, best->config) != 0)
+        if (kkt_entry_tied(&rows[i], best) && strcmp(rows[i].config, best->config) != 0)
             ties[best->tie_count++] = rows[i].config;
     qsort(ties, best->tie_count, sizeof *ties, compare_texts);
     best->ties = ties;
-}
-
-/* The best row of a group for each value of each parameter. The rows are sorted, the best first. */
-static void add_effects(builder *b, const kkt_entry *rows, size_t count) {
-    const kkt_kernel *kernel;
-    const kkt_variant *variant;
-    kkt_view *view = b->view;
-    if (!kkt_modelled_find(rows->kernel, rows->style, &kernel, &variant))
-        return;
-    for (size_t p = 0; p < variant->params.count; p++) {
-        const kkt_param *param = &variant->params.params[p];
-        for (size_t v = 0; v < param->count; v++) {
-            char buffer[24];
-            const char *value = kkt_param_value_text(param, param->values[v], buffer);
-            const kkt_entry *best = NULL;
-            for (size_t i = 0; i < count && best == NULL; i++)
-                if (kkt_pair_is(rows[i].config, param->name, value))
-                    best = &rows[i];
-            if (best == NULL)
-                continue;
-            if (view->effect_count == b->effect_capacity) {
-                b->effect_capacity = b->effect_capacity == 0 ? 128 : 2 * b->effect_capacity;
-                kkt_effect *effects =
-                    kkt_arena_array(b->arena, b->effect_capacity, sizeof *effects);
-                if (view->effect_count > 0)
-                    memcpy(effects, view->effects, view->effect_count * sizeof *effects);
-                view->effects = effects;
-            }
-            view->effects[view->effect_count++] =
-                (kkt_effect){rows->kernel, rows->style, rows->problem,
-                             rows->chunk,  param->name, kkt_arena_strdup(b->arena, value),
-                             best};
-        }
-    }
-}
-
-/* Whether a group belongs to the first problem of its kernel and style. */
-static bool of_first_problem(const builder *b, size_t index) {
-    const kkt_entry *row = &b->rows[index], *first = row;
-    while (first > b->rows && strcmp(first[-1].kernel, row->kernel) == 0 &&
-           strcmp(first[-1].style, row->style) == 0)
-        first--;
-    return strcmp(first->problem, row->problem) == 0;
 }
 
 static void choose(builder *b) {
@@ -430,8 +392,6 @@ static void choose(builder *b) {
         kkt_entry *entry = &view->entries[view->entry_count++];
         *entry = b->rows[i];
         find_ties(b, entry, &b->rows[i], end - i);
-        if (of_first_problem(b, i))
-            add_effects(b, &b->rows[i], end - i);
         const kkt_kernel *kernel;
         const kkt_variant *variant;
         if (entry->kernel_hash == NULL && !entry->model_only &&
@@ -473,10 +433,11 @@ static int compare_rejects(const void *left, const void *right) {
     return order != 0 ? order : strcmp(a->reason, b->reason);
 }
 
-kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
-                         const kkt_device *device, const char *kernel, kkt_arena *arena,
-                         kkt_view *out, kkt_error *err) {
+kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                            const kkt_device *device, const char *kernel, kkt_objective objective,
+                            kkt_arena *arena, kkt_view *out, kkt_error *err) {
     memset(out, 0, sizeof *out);
+    out->objective = objective;
     out->arch = arch;
     out->device = device;
     builder b = {.arena = arena, .arch = arch, .device = device, .view = out};

@@ -4,6 +4,7 @@
 #define KKT_REPORTS_VIEW_H
 
 #include "base/arena.h"
+#include "db/objective.h"
 #include "db/store.h"
 #include "model/arch.h"
 
@@ -11,12 +12,17 @@
  * a pipeline that shares it has chosen one end to end. */
 #define KKT_DEFAULT_CHUNK 64
 
+/* How far clocks drift between timings that were not taken in turns, as a share of the time. */
+#define KKT_TIMED_APART_DRIFT 0.01
+
 /* One exported entry: the best configuration of a kernel, style, problem and chunk. All strings
  * live in the view's arena. */
 typedef struct kkt_entry {
     const char *kernel, *style, *problem, *config;
     int64_t chunk;        /* 0: the kernel has none */
+    int departures;       /* parameters that are not at their default */
     int problem_rank;     /* place among the kernel's default problems; INT_MAX: none of them */
+    bool in_turns;        /* timed by an ablation, in turns with what it is compared with */
     bool noisy;           /* timed, but its interval stayed wide: ranks below every other time */
     bool best_of_problem; /* the best over all chunks of its kernel and problem */
     bool model_only;      /* the kernel has no device code yet: in reports, never exported */
@@ -33,11 +39,16 @@ typedef struct kkt_entry {
     int64_t samples;
     bool calibrated; /* the prediction's constants were measured on the device */
     double predicted_us, lower_bound_us, hbm_bytes, hbm_bytes_per_token;
+    double hbm_bytes_counted;  /* by hardware counters; NaN: not counted */
+    const char *counters_note; /* why, or what is to be known of the count; NULL: nothing */
     double chain_steps;
     int blocks_per_sm;
     const char *limiter;
     const char *reason; /* the prediction's sentence */
     double rel_fro, max_abs, tolerance;
+    double energy_mj;        /* of one launch; NaN: not measured */
+    const char *disturbed;   /* what else used the GPU; NULL: nothing was noticed */
+    kkt_objective objective; /* what the view goes by */
     const char *kernel_hash; /* of the build; the present source's where there is none */
     const char *gpu, *driver, *date;
     const char *const *ties; /* configurations within noise, canonical texts, sorted;
@@ -54,15 +65,6 @@ typedef struct kkt_reject_group {
     const char *example; /* one configuration */
 } kkt_reject_group;
 
-/* What one value of one parameter costs: the best result that has it, the other parameters being
- * free. Of the first problem of each kernel and style alone. */
-typedef struct kkt_effect {
-    const char *kernel, *style, *problem;
-    int64_t chunk;
-    const char *param, *value;
-    const kkt_entry *best; /* without ties */
-} kkt_effect;
-
 typedef struct kkt_view {
     const kkt_arch *arch;
     const kkt_device *device;
@@ -74,22 +76,37 @@ typedef struct kkt_view {
     size_t reject_count;
     kkt_reject_group *rejects; /* sorted: kernel, style, failures before rejections, outcome, most
                                   frequent first */
-    size_t effect_count;
-    kkt_effect *effects; /* sorted as entries, then in the order of parameters and values */
     int64_t candidates, measured, replayed, compiled, stale;
+    kkt_objective objective;
+    size_t pareto_count;
+    const kkt_entry **pareto; /* see kkt_view_add_pareto; none until then */
 } kkt_view;
 
 /* Builds the view of an architecture and device (`kernel` NULL: all; `db` NULL: the model alone).
  * The best entry: measured or replayed before noisy before compiled before predicted, and within
  * each fresh before stale, so that an edited kernel keeps its old result, marked stale, until a new
  * one is measured; then the smallest median (without one: no spills, then the smallest prediction),
- * then the lower end of the interval, then the configuration's text. The same database always gives
- * the same winner. Results of the same rank whose intervals overlap the winner's are its ties.
- * Kernel, style, problem (the defaults and those of the database) and chunk without any result
- * get the configuration that the model likes best. */
+ * then the lower end of the interval, then the fewest parameters off their default, then the
+ * configuration's text. By energy or by error that figure comes before the median, and what lacks
+ * it comes last. The same database always gives the same winner. Results of the same rank whose
+ * intervals overlap the winner's are its ties. Kernel, style, problem (the defaults and those of
+ * the database) and chunk without any result get the configuration that the model likes best. */
 kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                          const kkt_device *device, const char *kernel, kkt_arena *arena,
                          kkt_view *out, kkt_error *err);
+
+/* The same with another objective than time. */
+kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
+                            const kkt_device *device, const char *kernel, kkt_objective objective,
+                            kkt_arena *arena, kkt_view *out, kkt_error *err);
+/* Lists, for each kernel and problem over all its styles and chunk sizes, the fresh measured rows
+ * that no other one of them beats or equals in time, energy and error while being better in one;
+ * of equal ones the first by kkt_entry_compare. An energy that was not measured counts as the
+ * largest. Sorted: kernel, problem, time. */
+void kkt_view_add_pareto(kkt_view *view, kkt_arena *arena);
+/* Whether the objective makes no difference between two measured entries: intervals of time that
+ * overlap, energies within 2 % (what the device's counter repeats), or equal errors. */
+bool kkt_entry_tied(const kkt_entry *a, const kkt_entry *b);
 
 /* Entries of equal rank are comparable with each other; a higher one always wins. */
 typedef enum kkt_rank {

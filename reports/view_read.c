@@ -86,6 +86,7 @@ static const char *read_entry(const kkt_json *json, kkt_arena *arena, kkt_entry 
     const char *bad = read_provenance(json, arena, entry);
     if (bad != NULL)
         return bad;
+    entry->departures = kkt_modelled_departures(entry->kernel, entry->style, entry->config);
     const kkt_json *launch = kkt_json_get(json, "launch");
     const kkt_json *time = kkt_json_get(json, "time_us");
     const kkt_json *error = kkt_json_get(json, "error");
@@ -104,6 +105,7 @@ static const char *read_entry(const kkt_json *json, kkt_arena *arena, kkt_entry 
     read_real(time, "high", &entry->high_us);
     read_real(json, "predicted_us", &entry->predicted_us);
     read_real(json, "lower_bound_us", &entry->lower_bound_us);
+    read_real(json, "energy_mj", &entry->energy_mj);
     read_real(error, "rel_fro", &entry->rel_fro);
     read_real(error, "max_abs", &entry->max_abs);
     read_real(error, "tolerance", &entry->tolerance);

@@ -200,9 +200,11 @@ static void common(const kkt_values *problem, const kkt_values *config, kkt_styl
     out->hbm_write_bytes = (double)(a.tokens * a.heads_v * a.dv) * in_bytes +
                            4.0 * (double)(a.dk * a.dv) * (double)(a.sequences * a.heads_v);
     out->hbm_read_bytes = (double)kkt_traffic_forward_bytes(&a) - out->hbm_write_bytes;
-    /* Each split of dv reads q and k of its key head again. */
-    out->l2_read_bytes = (double)(a.tokens * a.heads_v) *
-                         ((double)(splits * 2 * a.dk + a.dv) * in_bytes + 8.0 * (double)splits);
+    /* Each split of dv reads q and k of its key head again, and beta and, where there is one, g. */
+    const double per_token = a.gated ? 8.0 : 4.0;
+    out->l2_read_bytes =
+        (double)(a.tokens * a.heads_v) *
+        ((double)(splits * 2 * a.dk + a.dv) * in_bytes + per_token * (double)splits);
     /* K K^T, Q K^T and the inverse are repeated by each split. */
     out->tensor_flop =
         head_chunks * (double)(4 * c * c * a.dk * splits + 4 * c * c * a.dv + 6 * c * a.dk * a.dv);

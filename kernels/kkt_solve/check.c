@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "kernels/kkt_solve/kkt_solve.h"
+#include "kernels/kkt_solve/triangular.h"
 
 /* ---- small problems ---- */
 
@@ -109,6 +110,19 @@ double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, 
                      [class_of(input_case, config->v[KKT_SOLVE_CHUNK])];
 }
 
+double kkt_solve_rounding(const kkt_values *config) {
+    return config->v[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32 ? 0x1p-11 : 0x1p-24;
+}
+
+/* Nothing is known of such matrices: the tolerance of hard ones. */
+const kkt_from_lower kkt_solve_from_lower = {
+    .tensor = "l",
+    .result = "t",
+    .input_case = KKT_SOLVE_CASE_CORRELATED,
+    .solve = kkt_triangular_inverse,
+    .condition = kkt_triangular_condition,
+};
+
 /* ---- scoring ---- */
 
 /* Strictly lower part by error; the diagonal must be exactly 1, and what is above it or past the
@@ -202,6 +216,7 @@ static kkt_status check_boundaries(const kkt_values *problem, const kkt_host_ten
 
 kkt_status kkt_solve_check_inputs(const kkt_values *problem, kkt_host_tensors *inputs,
                                   kkt_error *err) {
+    inputs->cursor = (kkt_part_cursor){0};
     for (int i = 0; i < KKT_SOLVE_TENSOR_T; i++) {
         const kkt_host_tensor *host = &inputs->t[i];
         if (!host->data) {

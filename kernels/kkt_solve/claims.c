@@ -18,14 +18,14 @@
 #define BLOCK_PAD(STRIDE, EXPECT, WITHIN)                                                          \
     {                                                                                              \
         .from = BLOCKED ",row_stride=" #STRIDE ",block_pad=0",                                     \
-        .to = BLOCKED ",row_stride=" #STRIDE ",block_pad=1", .expect = EXPECT, .within = WITHIN,   \
-        .condition = "row_stride " #STRIDE                                                         \
+        .to = BLOCKED ",row_stride=" #STRIDE ",block_pad=1", .expect = (EXPECT),                   \
+        .within = (WITHIN), .condition = "row_stride " #STRIDE                                     \
     }
 #define TRANSPOSE(PAD, STRIDE, EXPECT, WITHIN)                                                     \
     {                                                                                              \
         .from = FP32 ",block_pad=" #PAD ",row_stride=" #STRIDE ",transpose=0",                     \
-        .to = FP32 ",block_pad=" #PAD ",row_stride=" #STRIDE ",transpose=1", .expect = EXPECT,     \
-        .within = WITHIN, .condition = "block_pad " #PAD ", row_stride " #STRIDE                   \
+        .to = FP32 ",block_pad=" #PAD ",row_stride=" #STRIDE ",transpose=1", .expect = (EXPECT),   \
+        .within = (WITHIN), .condition = "block_pad " #PAD ", row_stride " #STRIDE                 \
     }
 
 static const kkt_comparison recursive_row[] = {
@@ -143,7 +143,7 @@ static const kkt_comparison kload_async[] = {
     {.from = "kload=ldg", .to = "kload=cp_async", .expect = KKT_EXPECT_LOWER},
 };
 
-#define COMPARISONS(list) .comparisons = list, .count = sizeof(list) / sizeof(list)[0]
+#define COMPARISONS(list) .comparisons = (list), .count = sizeof(list) / sizeof(list)[0]
 
 const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
     {.name = "recursive_beats_row",

@@ -80,6 +80,10 @@ bool kkt_solve_problem_valid(const kkt_values *problem, char *reason, size_t siz
                  v[KKT_SOLVE_TOKENS], v[KKT_SOLVE_BATCH]);
         return false;
     }
+    if (v[KKT_SOLVE_DK] % 16 != 0) { /* what one tensor-core instruction takes of K K^T */
+        snprintf(reason, size, "dk %" PRId64 " is no multiple of 16", v[KKT_SOLVE_DK]);
+        return false;
+    }
     /* Kept far from 2^63 so that byte counts and offsets cannot overflow. */
     const double widest = fmax((double)v[KKT_SOLVE_HEADS_K] * (double)v[KKT_SOLVE_DK],
                                (double)v[KKT_SOLVE_HEADS_V] * 128.0);

@@ -318,7 +318,8 @@ static const kkt_variant variants[] = {
      .footprint = kkt_solve_footprint,
      .defines = defines,
      .plan = plan,
-     .tolerance = kkt_solve_tolerance},
+     .tolerance = kkt_solve_tolerance,
+     .rounding = kkt_solve_rounding},
 };
 
 const kkt_kernel kkt_kernel_kkt_solve = {
@@ -343,4 +344,5 @@ const kkt_kernel kkt_kernel_kkt_solve = {
     .reference = kkt_solve_reference,
     .score = kkt_solve_score,
     .condition = kkt_solve_condition,
+    .from_lower = &kkt_solve_from_lower,
 };

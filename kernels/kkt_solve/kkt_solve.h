@@ -126,6 +126,8 @@ void kkt_solve_condition(const kkt_values *problem, const kkt_values *config,
                          kkt_host_tensors *inputs, int64_t part, const double *reference,
                          double *cond_estimate, double *growth_bound);
 double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, int input_case);
+double kkt_solve_rounding(const kkt_values *config);
+extern const kkt_from_lower kkt_solve_from_lower;
 
 /* In kkt_solve.c: the tables behind the two enums above, for the family's own files and tests. */
 extern const kkt_param_table kkt_solve_problem_table;

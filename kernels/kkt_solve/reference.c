@@ -17,44 +17,55 @@ static int64_t sequence_count(const kkt_values *problem, const kkt_host_tensor *
     return cu && cu->data ? problem->v[KKT_SOLVE_SEQUENCES] : 1;
 }
 
-static int64_t chunks_of_batch(const kkt_values *problem, int64_t chunk,
-                               const kkt_host_tensor *cu) {
-    int64_t chunks = 0;
-    for (int64_t s = 0; s < sequence_count(problem, cu); s++) {
-        const int64_t length = boundary(problem, cu, s + 1) - boundary(problem, cu, s);
-        chunks += (length + chunk - 1) / chunk;
-    }
-    return chunks;
+static int64_t chunks_of(const kkt_values *problem, const kkt_host_tensor *cu, int64_t chunk,
+                         int64_t sequence) {
+    const int64_t length = boundary(problem, cu, sequence + 1) - boundary(problem, cu, sequence);
+    return (length + chunk - 1) / chunk;
+}
+
+/* The cursor, fit for these inputs: counting all chunks of many sequences for every part would
+ * make the work grow with their square. */
+static kkt_part_cursor *cursor_of(const kkt_values *problem, int64_t chunk,
+                                  const kkt_host_tensor *cu, kkt_host_tensors *inputs) {
+    kkt_part_cursor *cursor = &inputs->cursor;
+    if (cursor->data && cu && cursor->data == cu->data && cursor->chunk == chunk)
+        return cursor;
+    *cursor = (kkt_part_cursor){.data = cu ? cu->data : NULL, .chunk = chunk};
+    for (int64_t s = 0; s < sequence_count(problem, cu); s++)
+        cursor->total += chunks_of(problem, cu, chunk, s);
+    return cursor;
 }
 
 int64_t kkt_solve_chunk_count(const kkt_values *problem, int64_t chunk, kkt_host_tensors *inputs) {
     const kkt_host_tensor *cu = kkt_host_tensor_find(inputs, "cu_seqlens");
-    return problem->v[KKT_SOLVE_BATCH] * chunks_of_batch(problem, chunk, cu);
+    return problem->v[KKT_SOLVE_BATCH] * cursor_of(problem, chunk, cu, inputs)->total;
 }
 
 bool kkt_solve_part_at(const kkt_values *problem, int64_t chunk, kkt_host_tensors *inputs,
                        int64_t index, kkt_solve_part *out) {
     const kkt_host_tensor *cu = kkt_host_tensor_find(inputs, "cu_seqlens");
     const int64_t heads = problem->v[KKT_SOLVE_HEADS_V];
-    const int64_t per_batch = chunks_of_batch(problem, chunk, cu);
-    if (index < 0 || index >= per_batch * heads * problem->v[KKT_SOLVE_BATCH])
+    kkt_part_cursor *cursor = cursor_of(problem, chunk, cu, inputs);
+    if (index < 0 || index >= cursor->total * heads * problem->v[KKT_SOLVE_BATCH])
         return false;
-    int64_t at = index / heads;
+    const int64_t slot = index / heads, at = slot % cursor->total;
     out->head = index % heads;
-    out->batch = at / per_batch;
-    at %= per_batch;
-    for (int64_t s = 0; s < sequence_count(problem, cu); s++) {
-        const int64_t first = boundary(problem, cu, s);
-        const int64_t length = boundary(problem, cu, s + 1) - first;
-        const int64_t chunks = (length + chunk - 1) / chunk;
-        if (at < chunks) {
-            out->token = first + at * chunk;
-            out->rows = at + 1 < chunks ? chunk : length - at * chunk;
-            return true;
-        }
-        at -= chunks;
+    out->batch = slot / cursor->total;
+    if (at < cursor->before)
+        cursor->sequence = cursor->before = 0;
+    int64_t chunks = chunks_of(problem, cu, chunk, cursor->sequence);
+    while (at - cursor->before >= chunks) {
+        if (cursor->sequence + 1 >= sequence_count(problem, cu))
+            return false; /* boundaries that check_inputs would have refused */
+        cursor->before += chunks;
+        chunks = chunks_of(problem, cu, chunk, ++cursor->sequence);
     }
-    return false;
+    const int64_t first = boundary(problem, cu, cursor->sequence);
+    const int64_t length = boundary(problem, cu, cursor->sequence + 1) - first;
+    const int64_t row = (at - cursor->before) * chunk;
+    out->token = first + row;
+    out->rows = length - row < chunk ? length - row : chunk;
+    return true;
 }
 
 int64_t kkt_solve_part_count(const kkt_values *problem, const kkt_values *config,

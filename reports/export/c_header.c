@@ -10,6 +10,7 @@
 #include "kernels/kernel.h"
 #include "reports/canonical.h"
 #include "reports/export/exporters.h"
+#include "reports/lookup.h"
 #include "reports/modelled.h"
 
 static void add_upper(kkt_text *out, const char *text) {
@@ -163,22 +164,36 @@ static void add_table(kkt_text *out, const kkt_view *view, const kkt_kernel *ker
     kkt_text_free(&rows);
 }
 
-/* Problem keys whose values are names or flags: only equal ones compare. */
-static bool is_kind(const kkt_param *param) {
-    return param->names != NULL ||
-           (param->count == 2 && param->values[0] + param->values[1] == 1) ||
-           (param->count == 0 && param->low == 0 && param->high == 1);
+/* The rows that must not be given out for the problem asked: another binary, or a configuration
+ * that may not divide it. */
+static void add_conditions(kkt_text *out, const kkt_kernel *kernel) {
+    for (size_t p = 0; p < kernel->problem.count; p++) {
+        const kkt_param *param = &kernel->problem.params[p];
+        if (kkt_lookup_rule_of(param).compiled)
+            kkt_text_printf(out, "        if (rows[i].problem_%s != %s)\n            continue;\n",
+                            param->name, param->name);
+    }
+    for (const kkt_lookup_quotient *q = kkt_lookup_quotients; q->above != NULL; q++)
+        if (kkt_params_find(&kernel->problem, q->above) >= 0 &&
+            kkt_params_find(&kernel->problem, q->below) >= 0)
+            kkt_text_printf(out,
+                            "        if (rows[i].problem_%s * %s != %s * rows[i].problem_%s)\n"
+                            "            continue;\n",
+                            q->above, q->below, q->above, q->below);
+    if (kernel->chunk_param != NULL)
+        kkt_text_printf(out,
+                        "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : %d))\n"
+                        "            continue;\n",
+                        kernel->chunk_param, KKT_DEFAULT_CHUNK);
 }
 
 static void add_distance(kkt_text *out, const kkt_kernel *kernel) {
     for (size_t p = 0; p < kernel->problem.count; p++) {
-        const char *name = kernel->problem.params[p].name;
-        if (is_kind(&kernel->problem.params[p]))
-            kkt_text_printf(out, "        distance += rows[i].problem_%s == %s ? 0.0 : 1e6;\n",
-                            name, name);
-        else
-            kkt_text_printf(out, "        distance += kkttune_ratio(rows[i].problem_%s, %s);\n",
-                            name, name);
+        const kkt_param *param = &kernel->problem.params[p];
+        kkt_lookup_rule rule = kkt_lookup_rule_of(param);
+        if (!rule.compiled)
+            kkt_text_printf(out, "        apart *= kkttune_apart(rows[i].problem_%s, %s, %d);\n",
+                            param->name, param->name, rule.halves);
     }
 }
 
@@ -189,10 +204,35 @@ static void add_arguments(kkt_text *out, const kkt_kernel *kernel) {
         kkt_text_add(out, ", int chunk_wanted");
 }
 
+/* Rows of one tier are ordered as kkt_lookup_find orders them: distance, fresh before stale, time.
+ */
+static void add_choice(kkt_text *out, const kkt_kernel *kernel) {
+    kkt_text_add(out, "    for (int i = 0; i < count; i++) {\n        double apart = 1.0;\n");
+    add_conditions(out, kernel);
+    add_distance(out, kernel);
+    kkt_text_printf(
+        out,
+        "        if (apart > %.1f)\n            continue;\n"
+        "        int tier = rows[i].time_us > 0.0;\n"
+        "        if (apart <= 1.0 && rows[i].provenance != KKTTUNE_PREDICTED)\n"
+        "            tier = 2;\n"
+        "        if (best && (tier < best_tier || (tier == best_tier && apart > nearest)))\n"
+        "            continue;\n"
+        "        if (best && tier == best_tier && apart >= nearest &&\n"
+        "            (rows[i].stale > best->stale ||\n"
+        "             (rows[i].stale == best->stale && rows[i].time_us >= best->time_us)))\n"
+        "            continue;\n"
+        "        best = &rows[i];\n        best_tier = tier;\n        nearest = apart;\n    }\n",
+        pow(4, KKT_LOOKUP_FAR));
+}
+
 static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel) {
-    kkt_text_add(out, "\n/* The row of exactly this problem, else that of the nearest one (the sum "
-                      "of the ratios of its\n * sizes); a null pointer where data type or gate of "
-                      "no row agree.");
+    kkt_text_add(
+        out, "\n/* The row of exactly this problem; else (or where that is only predicted) of the "
+             "nearest measured\n * one, by the rules of `kkttune lookup`; else of the nearest one. "
+             "What is compiled in (data type,\n * gate, inner dimensions) and the number of value "
+             "heads a key head must be a row's own, so that\n * its configuration and launch apply "
+             "to the problem asked; a null pointer where no row is such.");
     if (kernel->chunk_param != NULL)
         kkt_text_printf(out, " `chunk_wanted` 0: %d.", KKT_DEFAULT_CHUNK);
     kkt_text_add(out, "\n * `*exact`, where it is not null, receives 1 or 0. */\n"
@@ -202,23 +242,15 @@ static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_find(");
     add_arguments(out, kernel);
-    kkt_text_add(out, ", int *exact) {\n    int count = 0;\n    const ");
+    kkt_text_add(out, ", int *exact) {\n    int count = 0, best_tier = 0;\n    const ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_entry *rows = ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_table(&count);\n    const ");
     add_prefix(out, view, kernel);
-    kkt_text_add(out, "_entry *best = 0;\n    double nearest = 1e6;\n"
-                      "    for (int i = 0; i < count; i++) {\n        double distance = 0.0;\n");
-    add_distance(out, kernel);
-    if (kernel->chunk_param != NULL)
-        kkt_text_printf(out,
-                        "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : %d))\n"
-                        "            distance = 1e6;\n",
-                        kernel->chunk_param, KKT_DEFAULT_CHUNK);
-    kkt_text_add(out, "        if (distance < nearest) {\n            nearest = distance;\n"
-                      "            best = &rows[i];\n        }\n    }\n"
-                      "    if (exact)\n        *exact = best && nearest <= 0.0;\n"
+    kkt_text_add(out, "_entry *best = 0;\n    double nearest = 0.0;\n");
+    add_choice(out, kernel);
+    kkt_text_add(out, "    if (exact)\n        *exact = best && nearest <= 1.0;\n"
                       "    return best;\n}\n");
 }
 
@@ -240,9 +272,10 @@ static void add_kernel(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     add_lookup(out, view, kernel);
 }
 
+/* The guard carries a version: headers of an older one bring their own. */
 static const char *const common[] = {
-    "#ifndef KKTTUNE_COMMON_H\n",
-    "#define KKTTUNE_COMMON_H\n",
+    "#ifndef KKTTUNE_COMMON_2_H\n",
+    "#define KKTTUNE_COMMON_2_H\n",
     "#define KKTTUNE_PREDICTED 0\n",
     "#define KKTTUNE_COMPILED 1\n",
     "#define KKTTUNE_MEASURED 2\n",
@@ -254,14 +287,27 @@ static const char *const common[] = {
     "#else\n",
     "#define KKTTUNE_FUNCTION static inline\n",
     "#endif\n",
-    "/* How far two sizes are apart: 0 for equal ones, 1 for a factor of two. */\n",
-    "KKTTUNE_FUNCTION double kkttune_ratio(long long a, long long b) {\n",
+    "/* (larger / smaller size) to the power of `halves`; out of all reach for what is no size. "
+    "*/\n",
+    "KKTTUNE_FUNCTION double kkttune_apart(long long a, long long b, int halves) {\n",
+    "    double power = 1.0;\n",
     "    if (a <= 0 || b <= 0)\n",
-    "        return a == b ? 0.0 : 1e6;\n",
-    "    return a > b ? (double)a / (double)b - 1.0 : (double)b / (double)a - 1.0;\n",
+    "        return 1e300;\n",
+    "    for (; halves > 0; halves--)\n",
+    "        power *= a > b ? (double)a / (double)b : (double)b / (double)a;\n",
+    "    return power;\n",
     "}\n",
     "#endif\n",
 };
+
+/* "KKTTUNE_SM90_FOR_H200": tells the headers of two devices apart, whose other names are the same.
+ */
+static void add_device_guard(kkt_text *out, const kkt_view *view) {
+    kkt_text_add(out, "KKTTUNE_");
+    add_upper(out, view->arch->name);
+    kkt_text_add(out, "_FOR_");
+    add_upper(out, view->device->name);
+}
 
 static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     (void)err;
@@ -270,10 +316,11 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
         view->arch->name, view->device->full_name);
     kkt_text_add(out, "#ifndef KKTTUNE_");
     add_upper(out, view->arch->name);
-    kkt_text_add(out, "_H\n");
-    kkt_text_add(out, "#define KKTTUNE_");
+    kkt_text_add(out, "_H\n#define KKTTUNE_");
     add_upper(out, view->arch->name);
-    kkt_text_add(out, "_H\n\n");
+    kkt_text_add(out, "_H\n#define ");
+    add_device_guard(out, view);
+    kkt_text_add(out, "\n\n");
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         kkt_text_add(out, common[i]);
     kkt_text_add(out, "\n");
@@ -286,7 +333,12 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t k = 0; k < count; k++)
         add_kernel(out, view, kernels[k]);
-    kkt_text_add(out, "\n#endif\n");
+    kkt_text_add(out, "\n#elif !defined(");
+    add_device_guard(out, view);
+    kkt_text_printf(out,
+                    ")\n#error \"a header of another device of %s is included already; include one "
+                    "of them, for the names in both are the same\"\n#endif\n",
+                    view->arch->name);
     return KKT_OK;
 }
 

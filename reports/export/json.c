@@ -65,6 +65,9 @@ void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *parent, const c
         add_known_real(error, "rel_fro", entry->rel_fro);
         add_known_real(error, "max_abs", entry->max_abs);
         add_known_real(error, "tolerance", entry->tolerance);
+        add_known_real(object, "energy_mj", entry->energy_mj);
+        if (entry->disturbed != NULL)
+            kkt_json_add_string(object, "disturbed", entry->disturbed);
     }
     kkt_json *ties = kkt_json_add_array(object, "ties");
     for (size_t i = 0; i < entry->tie_count; i++)
@@ -150,6 +153,8 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     kkt_json_add_string(device, "name", view->device->full_name);
     kkt_json_add_string(device, "id", view->device->name);
     kkt_json_add_int(device, "sm_count", (int64_t)view->device->sm_count.value);
+    if (view->objective != KKT_OBJECTIVE_TIME)
+        kkt_json_add_string(root, "objective", kkt_objective_name(view->objective));
     kkt_json *entries = kkt_json_add_array(root, "entries");
     for (size_t i = 0; i < view->entry_count; i++)
         if (!view->entries[i].model_only)
@@ -158,6 +163,9 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     for (size_t i = 0; i < view->entry_count; i++)
         if (view->entries[i].chunk > 0 && !view->entries[i].model_only && first_of_problem(view, i))
             add_choice(view, &view->entries[i], choices);
+    kkt_json *pareto = view->pareto != NULL ? kkt_json_add_array(root, "pareto") : NULL;
+    for (size_t i = 0; pareto != NULL && i < view->pareto_count; i++)
+        kkt_entry_add_json(view->pareto[i], pareto, NULL);
     char *text = kkt_json_print(root, true);
     kkt_text_add(out, text);
     kkt_text_add(out, "\n");

@@ -51,3 +51,10 @@ refuses 2 "--arch" explain kkt_solve
 refuses 2 "has no style 'fragment'; it has: materialized" explain kkt_solve --arch sm90 \
     --style fragment
 refuses 2 "unknown kernel 'nonsense'" explain nonsense --arch sm90
+
+# A cache that is no folder: the result is the same, with one warning.
+touch file
+expect 0 explain kkt_solve --arch sm90 --config "chunk=16,threads=64" --cache "$work/file" --json
+has "$err" "what is compiled is not kept: cannot write to folder '$work/file': Not a directory"
+[ "$(grep -c 'is not kept' <<<"$err")" -eq 1 ] || die "one warning was expected"
+json 'd["predicted"] == json.load(open("explain.json"))["predicted"]'

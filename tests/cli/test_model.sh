@@ -114,7 +114,8 @@ refuses 2 "--dk '0'" model --arch sm90 --dk 0
 
 # ---- occupancy ----
 expect 0 occupancy --arch sm90 --threads 512 --regs 128 --smem 64512 --json
-json '(d == {"schema": "kkttune.occupancy/1", "arch": "sm90", "device": d["device"], "blocks_per_sm": 1,
+json '(d == {"schema": "kkttune.occupancy/1", "arch": "sm90", "device": d["device"],
+    "device_name": d["device_name"], "blocks_per_sm": 1,
     "warps_per_sm": 16, "limiter": "registers", "limits": {"registers": 1, "shared_memory": 3,
     "threads": 4, "blocks": 32, "barriers": 64}})'
 expect 0 occupancy --arch sm89 --threads 512 --regs 128 --smem 140288 --json

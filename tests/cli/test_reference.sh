@@ -36,6 +36,13 @@ expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
 json 'd["schema"] == "kkttune.check/1" and d["verdict"] == "ok" and d["rel_fro"] == 0'
 json '"gated=1" in d["problem"] and "tokens=90" in d["problem"] and "dk=16" in d["problem"]'
 json '1 <= d["growth"] < 1.001 and 1 < d["cond_estimate"] < 10 and not d["compared"]'
+# What the judgement rests on is printed, and nothing else.
+json 'd["config"] == "chunk=32" and d["rounding"] == 2.0**-24'
+expect 0 reference kkt_solve --config couple=tf32,base=8 --in gated --out out --json
+json 'd["config"] == "base=8,chunk=64,couple=tf32" and d["rounding"] == 2.0**-11'
+expect 0 reference kkt_solve --config couple=fp32 --in gated --out out
+has "$out" "rounding       5.96e-08"
+expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
 python3 - <<'END' || die "the reference differs from the definition"
 from npy import *
 _, _, bits = load("gated/k.npy")
@@ -80,6 +87,7 @@ rm gated/t.npy
 expect 0 reference kkt_solve --in dup --out out --json
 json 'd["verdict"] == "ill_conditioned" and 1e30 < d["growth"] < 2e30 and d["growth_bound"] < 4.1'
 expect 0 reference kkt_solve --in lower --out out --json
+json 'd["config"] == "" and d["rounding"] == 2.0**-24'
 json 'd["verdict"] == "ill_conditioned" and 1e4 < d["growth"] < 1e10 and d["cond_estimate"] > 1e6'
 expect 0 reference kkt_solve --config chunk=16 --in long --out out --json
 json '"sequences=3" in d["problem"] and "dtype=fp16" in d["problem"] and d["verdict"] == "ok"'
@@ -139,3 +147,5 @@ json '0 < d["failed"] < 40 and "wrong_result" in [c["outcome"] for c in d["candi
 refuses 2 "unknown backend 'gpu'" verify kkt_solve --backend gpu
 refuses 2 "no multiple" verify kkt_solve --problem heads_k=3,heads_v=4 --backend fake --arch sm90
 refuses 2 "no device code" verify gdn_fwd --backend fake --arch sm90
+refuses 2 "nowhere/kkt_solve/kkt_solve.cu" verify kkt_solve --sources nowhere
+refuses 2 "fake runs no device code" verify kkt_solve --sources nowhere --backend fake --arch sm90

@@ -18,6 +18,7 @@ END
 echo 'add_executable(kkttune main.c)' >tree/cli/CMakeLists.txt
 write_main() {
     cat >"$1/cli/main.c" <<END
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@ int main(int argc, char **argv) {
     printf("$2 %s", getenv("KKTTUNE_CUDA"));
     for (int i = 1; i < argc; i++)
         printf("|%s", argv[i]);
+    if (fcntl(9, F_GETFD) != -1)
+        printf("|the build's lock is held");
     return argc > 1 && strcmp(argv[1], "seven") == 0 ? 7 : 0;
 }
 END
@@ -61,6 +64,20 @@ sleep 0.01
 write_main ../tree two
 try ../tree/kkttune
 has "$out" "two "
+
+# A call that waited for another one's build has nothing left to do, and gives the lock back.
+sleep 0.01
+touch ../tree/cli/main.c
+exec 8>../tree/build/lock
+flock 8
+../tree/kkttune waited >../waited 8>&- &
+sleep 0.5
+[ ! -s ../waited ] || die "a call did not wait for the lock"
+touch ../tree/build/stamp
+exec 8>&-
+wait $!
+[ "$(<../waited)" = "two $work/cuda|waited" ] || die "after waiting: $(<../waited)"
+
 cp -r ../tree ../copy
 write_main ../copy three
 try ../copy/kkttune

@@ -35,7 +35,14 @@ refuses 2 "--threads needs a value" occupancy --threads --regs 32
 refuses 2 "--arch is given twice" occupancy --arch sm90 --arch=sm80
 refuses 2 "'kernels'" list archs kernels
 refuses 2 "unknown list 'gpus'" list gpus
-refuses 2 "unknown list ''" list ""
+refuses 2 "an operand of kkttune list is empty" list ""
+refuses 2 "an operand of kkttune db is empty" db info ""
+for option in --out --db --cache --arch --seed --log; do
+    refuses 2 "option $option has an empty value" tune kkt_solve "$option" ""
+    refuses 2 "option $option has an empty value" tune kkt_solve "$option="
+done
+expect 0 lookup kkt_solve --arch sm90 --problem "" # all keys at their defaults
+[ "$(find . -mindepth 1 ! -name '.out' ! -name '.err')" = "" ] || die "files were left behind"
 refuses 2 "unknown list '--json'" list -- --json
 refuses 2 "unknown command '?[31m'" $'\e[31m'
 

@@ -32,6 +32,21 @@ foreach(name kkttune_sm90.json kkttune_sm90.h kkttune_dispatch.h report_sm90.htm
 endforeach()
 same(${WORK}/two/report_sm90_h200.md ${EXPORTS}/report_sm90.md)
 
+# Headers of two devices of one architecture have the same names: the second one says so.
+expect(0 "kkttune_sm90_h100.h" export --arch sm90 --device h100 --db ${db} --out two)
+file(WRITE ${WORK}/twice.c "#include \"two/kkttune_sm90_h100.h\"\n#include \"two/kkttune_sm90_h100.h\"\n")
+execute_process(COMMAND ${COMPILER} -fsyntax-only twice.c WORKING_DIRECTORY ${WORK}
+                RESULT_VARIABLE got OUTPUT_VARIABLE out ERROR_VARIABLE out)
+if(got)
+  message(FATAL_ERROR "a header included twice is refused:\n${out}")
+endif()
+file(APPEND ${WORK}/twice.c "#include \"one/kkttune_sm90.h\"\n")
+execute_process(COMMAND ${COMPILER} -fsyntax-only twice.c WORKING_DIRECTORY ${WORK}
+                RESULT_VARIABLE got OUTPUT_VARIABLE out ERROR_VARIABLE out)
+if(NOT got OR NOT out MATCHES "a header of another device of sm90 is included already")
+  message(FATAL_ERROR "headers of two devices are both accepted:\n${out}")
+endif()
+
 # Look-up: from the database, from an export, from the model alone.
 foreach(source "--db;${db}" "--config;${EXPORTS}/kkttune_sm90.json")
   expect(0 "\"tier\":[ \t]*\"exact\"" lookup kkt_solve --arch sm90 ${source} --json)

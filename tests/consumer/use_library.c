@@ -40,6 +40,20 @@ static void use_results(kkt_context *context, const char *path) {
     kkt_results_close(results);
 }
 
+/* Results of an H200 are not an H100's own. */
+static void use_other_device(kkt_context *context, const char *path) {
+    kkt_results *results;
+    kkt_choice choice;
+    if (kkt_results_open(context, path, &results, NULL) != KKT_OK ||
+        kkt_results_lookup(results, "kkt_solve", "", 0, &choice, NULL) != KKT_OK) {
+        printf("wrong: the look-up for another device\n");
+        failures++;
+        return;
+    }
+    expect(strcmp(choice.tier, "nearest") == 0 && choice.distance > 7.9, "another device's time");
+    kkt_results_close(results);
+}
+
 int main(int argc, char **argv) {
     kkt_context *context;
     kkt_model_result model;
@@ -48,6 +62,11 @@ int main(int argc, char **argv) {
     if (argc != 2 || kkt_context_open("sm_90", "h200", &context, &error) != KKT_OK)
         return 2;
     expect(strcmp(kkt_context_device(context), "NVIDIA H200") == 0, "the device's name");
+    kkt_context_close(context);
+    if (kkt_context_open("sm90", NULL, &context, &error) != KKT_OK)
+        return 2;
+    expect(strcmp(kkt_context_device(context), "NVIDIA H200") == 0,
+           "without a name: the device of the recorded measurements");
     expect(kkt_model_predict(context, "kkt_solve", NULL, NULL, "chunk=64", &model, &error) ==
                    KKT_OK &&
                model.feasible && model.hbm_bytes_per_token > 12799 &&
@@ -61,6 +80,10 @@ int main(int argc, char **argv) {
                strcmp(blocks.limiter, "shared_memory") == 0,
            "occupancy");
     use_results(context, argv[1]);
+    kkt_context_close(context);
+    if (kkt_context_open("sm90", "h100", &context, &error) != KKT_OK)
+        return 2;
+    use_other_device(context, argv[1]);
     kkt_context_close(context);
     expect(kkt_context_open("sm1", NULL, &context, &error) == KKT_ERR_INPUT, "an unknown arch");
     return failures != 0;

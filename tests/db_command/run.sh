@@ -75,6 +75,15 @@ dd if=/dev/zero of=other.db bs=4096 seek=8 count=1 conv=notrunc 2>/dev/null
 expect 1 "kkttune db recover other.db NEW" check other.db
 expect 0 "recovered" recover other.db rest.db
 expect 0 "rest.db: sound" check rest.db
+# The page that names the tables: check says so itself and does not send people to check.
+cp rest.db schema.db
+dd if=/dev/zero of=schema.db bs=1 seek=100 count=3996 conv=notrunc 2>/dev/null
+expect 2 "database 'schema.db' is damaged: " check schema.db
+case $output in *"db check"*)
+    echo "check sends to check: $output"
+    failed=1
+    ;;
+esac
 absent rest.db-wal
 absent kkttune.db-wal
 exit $failed

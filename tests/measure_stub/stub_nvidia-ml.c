@@ -1,9 +1,11 @@
 /* An NVML that reports one steady GPU. KKT_STUB_THROTTLED=N: the first N looks at the clocks see a
- * power cap. KKT_STUB_PROCESSES=N: so many other processes have the device open. The energy counter
+ * power cap. KKT_STUB_PROCESSES=N: so many other processes have the device open,
+ * with KKT_STUB_FAMILY=1 this one and its parent, too. The energy counter
  * runs at KKT_STUB_WATTS and moves on every 25 ms; without that there is none. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
@@ -70,7 +72,9 @@ int nvmlSystemGetDriverVersion(char *version, unsigned size) {
 
 /* Numbers that no process has here, as a container sees those of its host. */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, void *infos) {
-    unsigned number = (unsigned)number_from("KKT_STUB_PROCESSES");
+    const unsigned family[] = {(unsigned)getpid(), (unsigned)getppid()};
+    unsigned own = number_from("KKT_STUB_FAMILY") != 0 ? 2 : 0;
+    unsigned number = own + (unsigned)number_from("KKT_STUB_PROCESSES");
     process_info *rows = infos;
     unsigned room = *count;
     *count = number;
@@ -81,7 +85,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, void 
         return 7;
     }
     for (unsigned i = 0; i < number; i++) {
-        rows[i] = (process_info){.pid = 4000000000U + i};
+        rows[i] = (process_info){.pid = i < own ? family[i] : 4000000000U + i};
     }
     return 0;
 }

@@ -15,6 +15,7 @@ static const size_t ENTRY_LIMIT = (size_t)256 << 20;
 struct kkt_cache {
     char *folder; /* NULL where the environment names none */
     bool writable;
+    char *note; /* why nothing can be kept; NULL: it can */
 };
 
 static char *default_folder(void) {
@@ -30,8 +31,12 @@ kkt_cache *kkt_cache_open(const char *folder) {
     if (cache == NULL)
         abort();
     cache->folder = folder != NULL ? strdup(folder) : default_folder();
-    cache->writable =
-        cache->folder != NULL && kkt_folder_check_writable(cache->folder, NULL) == KKT_OK;
+    kkt_error err = {0};
+    if (cache->folder == NULL)
+        cache->note = strdup("no folder is named: neither HOME nor XDG_CACHE_HOME is set");
+    else if (kkt_folder_check_writable(cache->folder, &err) != KKT_OK)
+        cache->note = strdup(err.message);
+    cache->writable = cache->note == NULL;
     return cache;
 }
 
@@ -39,6 +44,7 @@ void kkt_cache_close(kkt_cache *cache) {
     if (cache == NULL)
         return;
     free(cache->folder);
+    free(cache->note);
     free(cache);
 }
 
@@ -48,6 +54,10 @@ const char *kkt_cache_folder(const kkt_cache *cache) {
 
 bool kkt_cache_writable(const kkt_cache *cache) {
     return cache->writable;
+}
+
+const char *kkt_cache_note(const kkt_cache *cache) {
+    return cache->note;
 }
 
 /* ---- results as bytes ---- */

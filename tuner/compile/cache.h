@@ -14,6 +14,8 @@ kkt_cache *kkt_cache_open(const char *folder);
 void kkt_cache_close(kkt_cache *cache); /* NULL is a no-op */
 const char *kkt_cache_folder(const kkt_cache *cache);
 bool kkt_cache_writable(const kkt_cache *cache);
+/* One line why nothing could be kept when it was opened, or NULL. */
+const char *kkt_cache_note(const kkt_cache *cache);
 
 /* True with `out` filled (from_cache set) where there is a good entry. */
 bool kkt_cache_get(const kkt_cache *cache, const char *key, kkt_compile_result *out);

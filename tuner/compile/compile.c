@@ -146,8 +146,20 @@ static char *take_log(const kkt_nvrtc *nvrtc, nvrtcProgram program) {
     return log;
 }
 
-static kkt_status take_cubin(const kkt_nvrtc *nvrtc, nvrtcProgram program, kkt_compile_result *out,
-                             kkt_error *err) {
+/* Such a source is at fault (it holds no kernel), or this compiler is for it: either way it is one
+ * candidate that failed to build. */
+static void refuse_cubin(const kkt_compile_job *job, const kkt_error *why,
+                         kkt_compile_result *out) {
+    kkt_text text = {0};
+    kkt_text_printf(&text, "%s: the compiler's cubin cannot be read: %s\n%s", job->source_path,
+                    why->message, out->log);
+    kkt_compile_result failed = {.log = text.data, .compile_ms = out->compile_ms};
+    kkt_compile_result_free(out);
+    *out = failed;
+}
+
+static kkt_status take_cubin(const kkt_nvrtc *nvrtc, nvrtcProgram program,
+                             const kkt_compile_job *job, kkt_compile_result *out, kkt_error *err) {
     nvrtcResult result = nvrtc->cubin_size(program, &out->cubin_size);
     if (result == NVRTC_SUCCESS) {
         out->cubin = malloc(out->cubin_size + 1);
@@ -158,10 +170,12 @@ static kkt_status take_cubin(const kkt_nvrtc *nvrtc, nvrtcProgram program, kkt_c
     if (result != NVRTC_SUCCESS)
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, (int)result, "NVRTC gave no cubin: %s",
                         nvrtc->error_string(result));
-    kkt_status status = kkt_cubin_read(out->cubin, out->cubin_size, &out->info, err);
-    if (status == KKT_OK)
+    kkt_error why;
+    if (kkt_cubin_read(out->cubin, out->cubin_size, &out->info, &why) == KKT_OK)
         kkt_log_spills(out->log, &out->info);
-    return status;
+    else
+        refuse_cubin(job, &why, out);
+    return KKT_OK;
 }
 
 static kkt_status compile_source(const kkt_compiler *compiler, const kkt_compile_job *job,
@@ -187,7 +201,7 @@ static kkt_status compile_source(const kkt_compiler *compiler, const kkt_compile
     out->ok = result == NVRTC_SUCCESS;
     kkt_status status = KKT_OK;
     if (out->ok) {
-        status = take_cubin(nvrtc, program, out, err);
+        status = take_cubin(nvrtc, program, job, out, err);
     } else if (out->log[0] == '\0') {
         free(out->log);
         out->log = strdup(nvrtc->error_string(result));

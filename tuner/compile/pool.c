@@ -11,6 +11,7 @@
 #include "tuner/worker/stream.h"
 
 enum { WORKERS_MAX = 16, DEFAULT_JOB_SECONDS = 20, SEND_SECONDS = 5 };
+enum { CLOCK_FACTOR = 4 }; /* by the clock a compile may take so many times its processor time */
 
 /* The version whose cubins are looked up where no NVRTC is there to ask: the one that the project
  * pins. */
@@ -32,9 +33,17 @@ struct task {
 
 typedef struct slot {
     kkt_child *child;
-    task *at;     /* NULL: idle */
-    double begin; /* of `at` */
+    task *at;                /* NULL: idle */
+    double begin, cpu_begin; /* of `at`: by the clock, and the child's processor time */
 } slot;
+
+/* A result that the cache does not hold. */
+typedef struct memo memo;
+struct memo {
+    memo *next;
+    char key[65];
+    kkt_compile_result result;
+};
 
 struct kkt_compile_pool {
     kkt_cache *cache;
@@ -46,6 +55,7 @@ struct kkt_compile_pool {
     slot slots[WORKERS_MAX];
     task *first, **last; /* tasks that were not handed back */
     size_t pending;
+    memo *remembered;
 };
 
 static void *checked(void *memory) {
@@ -117,6 +127,12 @@ void kkt_compile_pool_close(kkt_compile_pool *pool) {
         pool->first = at->next;
         free_task(at);
     }
+    while (pool->remembered != NULL) {
+        memo *at = pool->remembered;
+        pool->remembered = at->next;
+        kkt_compile_result_free(&at->result);
+        free(at);
+    }
     kkt_cache_close(pool->cache);
     free(pool->program);
     free(pool);
@@ -134,6 +150,10 @@ bool kkt_compile_pool_cache_writable(const kkt_compile_pool *pool) {
     return kkt_cache_writable(pool->cache);
 }
 
+const char *kkt_compile_pool_cache_note(const kkt_compile_pool *pool) {
+    return kkt_cache_note(pool->cache);
+}
+
 size_t kkt_compile_pool_pending(const kkt_compile_pool *pool) {
     return pool->pending;
 }
@@ -147,6 +167,25 @@ static void copy_result(const kkt_compile_result *from, kkt_compile_result *to) 
         to->cubin = checked(malloc(from->cubin_size));
         memcpy(to->cubin, from->cubin, from->cubin_size);
     }
+}
+
+static void remember(kkt_compile_pool *pool, const task *at) {
+    if (at->result.ok && kkt_cache_writable(pool->cache))
+        return;
+    memo *added = checked(calloc(1, sizeof *added));
+    memcpy(added->key, at->key, sizeof added->key);
+    copy_result(&at->result, &added->result);
+    added->next = pool->remembered;
+    pool->remembered = added;
+}
+
+static bool recall(const kkt_compile_pool *pool, const char *key, kkt_compile_result *out) {
+    const memo *at = pool->remembered;
+    while (at != NULL && strcmp(at->key, key) != 0)
+        at = at->next;
+    if (at != NULL)
+        copy_result(&at->result, out);
+    return at != NULL;
 }
 
 /* Gives `result` to a task and to those that wait for the same key. */
@@ -214,6 +253,7 @@ static kkt_status feed(kkt_compile_pool *pool, kkt_error *err) {
         }
         worker->at = at;
         worker->begin = kkt_clock_seconds();
+        worker->cpu_begin = kkt_child_cpu_seconds(worker->child);
         at->worker = i;
     }
     return KKT_OK;
@@ -228,6 +268,7 @@ static kkt_status take_answer(kkt_compile_pool *pool, slot *worker, const kkt_fr
     if (frame->kind == KKT_FRAME_COMPILED && kkt_result_unpack(&in, &result)) {
         kkt_cache_put(pool->cache, at->key, &result);
         finish(at, &result);
+        remember(pool, at);
         return KKT_OK;
     }
     if (frame->kind == KKT_FRAME_COMPILE_ERROR) {
@@ -265,24 +306,48 @@ static kkt_status hear(kkt_compile_pool *pool, slot *worker, kkt_error *err) {
     return status;
 }
 
+/* Seconds until a worker's limit can be reached at the earliest; 0 with a reason: it was. Processor
+ * time goes no faster than the clock as long as a compile keeps to one thread; with more it is seen
+ * a little late. */
+static double time_left(const kkt_compile_pool *pool, const slot *worker, char *reason,
+                        size_t size) {
+    double most = CLOCK_FACTOR * pool->job_seconds;
+    double left = worker->begin + most - kkt_clock_seconds();
+    if (left <= 0) {
+        snprintf(reason, size, "compiling took more than %g s", most);
+        return 0;
+    }
+    double cpu = kkt_child_cpu_seconds(worker->child);
+    if (cpu < 0 || worker->cpu_begin < 0)
+        return left;
+    double cpu_left = pool->job_seconds - (cpu - worker->cpu_begin);
+    if (cpu_left <= 0) {
+        snprintf(reason, size, "compiling took more than %g s of processor time",
+                 pool->job_seconds);
+        return 0;
+    }
+    cpu_left = cpu_left > 0.01 ? cpu_left : 0.01; /* on a busy machine it is looked at often */
+    return cpu_left < left ? cpu_left : left;
+}
+
 /* Kills workers whose time is up; returns the seconds until the next one's, at most `most`; 0 where
  * one was killed: its result is there. */
 static double check_time(kkt_compile_pool *pool, double most) {
-    double now = kkt_clock_seconds(), next = most;
+    double next = most;
     for (int i = 0; i < pool->workers; i++) {
         slot *worker = &pool->slots[i];
         if (worker->at == NULL)
             continue;
-        double left = worker->begin + pool->job_seconds - now;
+        char reason[80];
+        double left = time_left(pool, worker, reason, sizeof reason);
         if (left > 0) {
             next = left < next ? left : next;
             continue;
         }
-        char reason[80];
-        snprintf(reason, sizeof reason, "compiling took more than %g s", pool->job_seconds);
         kkt_child_close(worker->child);
         worker->child = NULL;
         finish_with_reason(worker->at, true, reason);
+        remember(pool, worker->at);
         worker->at = NULL;
         next = 0;
     }
@@ -325,7 +390,8 @@ kkt_status kkt_compile_pool_submit(kkt_compile_pool *pool, const kkt_variant *va
     kkt_compile_key(pool->version, variant, job, at->key);
     at->twin = find_open(pool, at->key);
     if (at->twin == NULL)
-        at->done = kkt_cache_get(pool->cache, at->key, &at->result);
+        at->done =
+            kkt_cache_get(pool->cache, at->key, &at->result) || recall(pool, at->key, &at->result);
     *pool->last = at;
     pool->last = &at->next;
     pool->pending++;

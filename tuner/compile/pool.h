@@ -8,8 +8,10 @@
 typedef struct kkt_compile_pool kkt_compile_pool;
 
 typedef struct kkt_compile_pool_options {
-    int workers;         /* 0: one a core, at most 16 */
-    double job_seconds;  /* limit of one compile; the worker is then killed; 0: 20 */
+    int workers; /* 0: one a core, at most 16 */
+    /* Limit of one compile in seconds of its worker's processor time, so that a busy machine fails
+     * none; 0: 20. The worker is then killed, as it is after four times as long by the clock. */
+    double job_seconds;
     const char *cache;   /* folder; NULL: $XDG_CACHE_HOME/kkttune or ~/.cache/kkttune */
     const char *program; /* what to re-execute; NULL: /proc/self/exe */
 } kkt_compile_pool_options;
@@ -23,9 +25,13 @@ const char *kkt_compile_pool_version(const kkt_compile_pool *pool); /* "nvrtc 13
 const char *kkt_compile_pool_unavailable(const kkt_compile_pool *pool);
 /* Whether the cache can be written; a read-only one serves all the same. */
 bool kkt_compile_pool_cache_writable(const kkt_compile_pool *pool);
+/* One line why what is compiled is not kept, or NULL. */
+const char *kkt_compile_pool_cache_note(const kkt_compile_pool *pool);
 
-/* Hands a job in; `tag` comes back with its result. A job whose key is already queued is compiled
- * once and answered for both. */
+/* Hands a job in; `tag` comes back with its result. A key is compiled once in a pool's life: a job
+ * whose key is queued is answered along with that one, and a later one from the cache or, where the
+ * cache has none (it failed, it timed out, the cache cannot be written), from the pool's memory.
+ * After a crash of its worker a key is tried again. */
 kkt_status kkt_compile_pool_submit(kkt_compile_pool *pool, const kkt_variant *variant,
                                    const kkt_compile_job *job, int64_t tag, kkt_error *err);
 /* Waits at most `seconds` for the next finished job. `*got` false: none in time, or none queued.

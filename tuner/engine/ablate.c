@@ -371,6 +371,7 @@ kkt_status kkt_ablate_run(const kkt_ablate_options *options, kkt_db *db, kkt_com
                  .evals_left = INT64_MAX,
                  .tasks = &one};
     session_open(&s);
+    s.retrying = options->session.retry;
     kkt_status status = run(&s, options, out, err);
     out->summary.seconds = session_seconds(&s);
     out->summary.interrupted = session_interrupted();

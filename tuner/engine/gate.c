@@ -17,6 +17,29 @@ double kkt_score_rel_fro(const kkt_score *score) {
     return score->reference_sq > 0.0 ? sqrt(score->error_sq / score->reference_sq) : INFINITY;
 }
 
+bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, size_t size) {
+    const double rel_fro = kkt_score_rel_fro(score);
+    char unused[1];
+    if (!finding) {
+        finding = unused;
+        size = sizeof unused;
+    }
+    if (score->not_finite)
+        snprintf(finding, size,
+                 "%" PRId64 " of %" PRId64 " elements are not finite or were never written",
+                 score->not_finite, score->elements);
+    else if (score->inexact)
+        snprintf(finding, size,
+                 "%" PRId64 " of %" PRId64 " elements that must be exact (0 or 1) are not",
+                 score->inexact, score->elements);
+    else if (!(rel_fro <= tolerance))
+        snprintf(finding, size, "relative error %.2e is above the tolerance %.1e", rel_fro,
+                 tolerance);
+    else
+        return true;
+    return false;
+}
+
 static void score_elementwise(const kkt_region *region, const double *expected,
                               const double *actual, kkt_score *score) {
     for (int64_t i = 0; i < region->rows * region->columns; i++) {
@@ -37,8 +60,7 @@ static int64_t region_size(const kkt_region *region) {
     return region->rows * region->columns;
 }
 
-/* Values of all regions of a part, dense. */
-static int64_t part_size(const kkt_region *regions, int count) {
+int64_t kkt_regions_size(const kkt_region *regions, int count) {
     int64_t size = 0;
     for (int r = 0; r < count; r++)
         size += region_size(&regions[r]);
@@ -67,7 +89,7 @@ kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *probl
                                const kkt_host_tensors *tensors, const kkt_region *regions,
                                int count, const double *expected, kkt_score *score,
                                kkt_error *err) {
-    double *actual = calloc((size_t)part_size(regions, count) + 1, sizeof *actual);
+    double *actual = calloc((size_t)kkt_regions_size(regions, count) + 1, sizeof *actual);
     if (!actual)
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the result");
     kkt_status status = KKT_OK;
@@ -83,6 +105,13 @@ kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *probl
     return status;
 }
 
+/* In double: i x parts may pass 2^63. */
+int64_t kkt_gate_part(int64_t i, int64_t checked, int64_t parts) {
+    if (checked >= parts || checked < 2)
+        return i;
+    return (int64_t)((double)i * (double)(parts - 1) / (double)(checked - 1) + 0.5);
+}
+
 kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
                           const kkt_values *config, kkt_host_tensors *tensors, int64_t max_parts,
                           kkt_score *score, kkt_error *err) {
@@ -93,14 +122,10 @@ kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
     kkt_status status = KKT_OK;
     memset(score, 0, sizeof *score);
     for (int64_t i = 0; i < checked && status == KKT_OK; i++) {
-        /* Spread evenly, first and last included; in double: i x parts may pass 2^63. */
-        const int64_t part =
-            checked == parts || checked < 2
-                ? i
-                : (int64_t)((double)i * (double)(parts - 1) / (double)(checked - 1) + 0.5);
+        const int64_t part = kkt_gate_part(i, checked, parts);
         kkt_region regions[KKT_REGIONS_MAX];
         const int count = kernel->part_regions(problem, config, tensors, part, regions);
-        const int64_t size = part_size(regions, count);
+        const int64_t size = kkt_regions_size(regions, count);
         if (size > room) {
             free(values);
             values = calloc((size_t)size, sizeof *values);
@@ -192,7 +217,7 @@ static kkt_status reference_compute(const kkt_kernel *kernel, const kkt_values *
     int64_t total = 0;
     for (int64_t part = 0; part < parts; part++) {
         const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
-        total += part_size(regions, count);
+        total += kkt_regions_size(regions, count);
     }
     entry->expected = calloc((size_t)total + 1, sizeof *entry->expected);
     if (!entry->expected)
@@ -200,7 +225,7 @@ static kkt_status reference_compute(const kkt_kernel *kernel, const kkt_values *
     double *at = entry->expected;
     for (int64_t part = 0; part < parts; part++) {
         const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
-        const int64_t size = part_size(regions, count);
+        const int64_t size = kkt_regions_size(regions, count);
         if (count == 0)
             continue;
         kkt_status status =
@@ -332,7 +357,7 @@ static kkt_status score_cached(const check *c, const kkt_host_tensors *outputs, 
         const int count = c->kernel->part_regions(&c->problem, c->config, &inputs, part, regions);
         status =
             kkt_gate_score_part(c->kernel, &c->problem, outputs, regions, count, at, score, err);
-        at += part_size(regions, count);
+        at += kkt_regions_size(regions, count);
     }
     return status;
 }
@@ -350,25 +375,14 @@ static void describe(const check *c, kkt_outcome outcome, const char *finding, k
 static void judge(const check *c, const kkt_score *score, double tolerance, kkt_verdict *out) {
     const double rel_fro = kkt_score_rel_fro(score);
     const bool first = out->tolerance == 0.0;
-    const bool wrong = score->not_finite || score->inexact || !(rel_fro <= tolerance);
+    char finding[160];
+    const bool wrong = !kkt_score_right(score, tolerance, finding, sizeof finding);
     if (first || wrong || rel_fro * out->tolerance > out->rel_fro * tolerance) {
         out->rel_fro = rel_fro;
         out->max_abs = score->max_abs;
         out->growth = score->growth;
         out->tolerance = tolerance;
     }
-    char finding[160];
-    if (score->not_finite)
-        snprintf(finding, sizeof finding,
-                 "%" PRId64 " of %" PRId64 " elements are not finite or were never written",
-                 score->not_finite, score->elements);
-    else if (score->inexact)
-        snprintf(finding, sizeof finding,
-                 "%" PRId64 " of %" PRId64 " elements that must be exact (0 or 1) are not",
-                 score->inexact, score->elements);
-    else if (!(rel_fro <= tolerance))
-        snprintf(finding, sizeof finding, "relative error %.2e is above the tolerance %.1e",
-                 rel_fro, tolerance);
     if (wrong)
         describe(c, KKT_OUTCOME_WRONG_RESULT, finding, out);
 }

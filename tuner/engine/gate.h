@@ -42,5 +42,13 @@ kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *probl
                                int count, const double *expected, kkt_score *score, kkt_error *err);
 /* Infinite where an element is not finite, or wrong where the reference is all zero. */
 double kkt_score_rel_fro(const kkt_score *score);
+/* Whether a score is within `tolerance` and exact where it must be; false with the finding, where
+ * `finding` is not NULL. */
+bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, size_t size);
+/* Values of all regions of a part, dense. */
+int64_t kkt_regions_size(const kkt_region *regions, int count);
+/* Which of `parts` is looked at as number `i` of `checked`: spread evenly, first and last included.
+ */
+int64_t kkt_gate_part(int64_t i, int64_t checked, int64_t parts);
 
 #endif

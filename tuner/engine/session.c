@@ -67,7 +67,7 @@ kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_vari
     if (status != KKT_OK) {
         return status;
     }
-    if (!kernel->problem_valid(&t->problem, reason, sizeof reason)) {
+    if (!kkt_kernel_problem_valid(kernel, &t->problem, reason, sizeof reason)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", kernel->name, reason);
     }
     kkt_text text = {0};
@@ -129,6 +129,9 @@ static kkt_status predict_all(session *s, kkt_error *err) {
     kkt_status status = kkt_db_begin(s->db, err);
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
         status = session_store_rejects(s, &s->tasks[i], err);
+        if (status == KKT_OK) {
+            status = session_predict_known(s, &s->tasks[i], err);
+        }
         session_progress(s, "predict", (int64_t)i + 1, (int64_t)s->task_count,
                          s->tasks[i].problem_text);
     }
@@ -139,24 +142,83 @@ static kkt_status predict_all(session *s, kkt_error *err) {
     return kkt_db_commit(s->db, err);
 }
 
+/* A search of one kernel that has nothing to search is an answer, not a result. */
+static kkt_status refuse_empty(const session *s, kkt_error *err) {
+    const kkt_kernel *kernel = s->options->kernel;
+    const char *reason = NULL;
+    for (size_t i = 0; i < s->task_count; i++) {
+        if (s->tasks[i].points > 0) {
+            return KKT_OK;
+        }
+        reason = s->tasks[i].commonest_reject;
+    }
+    if (!kernel) {
+        if (s->options->note && reason) {
+            s->options->note(s->options->event_context,
+                             kkt_arena_printf(s->arena, "nothing can run on %s: %s",
+                                              s->options->arch->name, reason));
+        }
+        return KKT_OK;
+    }
+    if (s->task_count == 0) {
+        return kkt_fail(
+            err, KKT_ERR_INPUT, 0,
+            "%s has no device code yet; 'kkttune model' shows what the model says of it",
+            kernel->name);
+    }
+    return kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s can run here: %s",
+                    kernel->name, reason ? reason : "the space is empty");
+}
+
+/* How many candidates each task may try. */
+static void share_budget(session *s) {
+    int64_t left = s->evals_left;
+    for (size_t i = 0; i < s->task_count; i++) {
+        task *t = &s->tasks[i];
+        int64_t tasks = (int64_t)(s->task_count - i);
+        int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : EVALS_PER_TASK;
+        if (s->options->budget_evals > 0) {
+            share = left / tasks + (left % tasks != 0);
+        }
+        t->share = share;
+        int64_t most = share < t->points ? share : t->points;
+        left -= s->options->budget_evals > 0 ? most : 0;
+        s->to_try += most;
+    }
+}
+
+static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    int64_t begun = s->tried;
+    if (s->options->revalidate) {
+        return session_revalidate_task(s, t, err);
+    }
+    int64_t share = t->share;
+    int64_t most = share < t->points ? share : t->points;
+    if (s->options->budget_evals > 0) { /* what earlier tasks left over is shared, too */
+        int64_t left = (int64_t)tasks;
+        share = s->evals_left / left + (s->evals_left % left != 0);
+        s->to_try -= most;
+        most = share < t->points ? share : t->points;
+        s->to_try += most;
+    }
+    if (s->options->retry) {
+        status = session_retry_task(s, t, err);
+    }
+    if (status == KKT_OK) {
+        status = session_measure_task(s, t, share, err);
+    }
+    s->to_try += s->tried - begun - most; /* a search may end early */
+    return status;
+}
+
 static kkt_status measure_all(session *s, kkt_error *err) {
     kkt_status status = KKT_OK;
-    bool given = s->options->budget_evals > 0;
+    if (!s->options->revalidate) {
+        share_budget(s);
+    }
     for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
-        int64_t share = EVALS_PER_TASK;
-        if (s->options->exhaustive) {
-            share = kkt_space_raw_size(s->tasks[i].space);
-        }
-        if (given) {
-            int64_t left = (int64_t)(s->task_count - i);
-            share = (s->evals_left + left - 1) / left;
-        }
-        if (s->options->retry) {
-            status = session_retry_task(s, &s->tasks[i], err);
-        }
-        if (status == KKT_OK) {
-            status = session_measure_task(s, &s->tasks[i], share, err);
-        }
+        status = measure_task(s, &s->tasks[i], s->task_count - i, err);
     }
     return status;
 }
@@ -208,6 +270,9 @@ static kkt_status run_phases(session *s, kkt_error *err) {
     }
     if (status == KKT_OK) {
         status = predict_all(s, err);
+    }
+    if (status == KKT_OK) {
+        status = refuse_empty(s, err);
     }
     if (status == KKT_OK) {
         status = s->backend ? measure_all(s, err) : session_compile_all(s, err);

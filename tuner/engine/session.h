@@ -3,6 +3,7 @@
 #ifndef KKT_TUNER_SESSION_H
 #define KKT_TUNER_SESSION_H
 
+#include "db/objective.h"
 #include "db/store.h"
 #include "tuner/compile/pool.h"
 #include "tuner/engine/search.h"
@@ -27,6 +28,17 @@ const char *kkt_counters_scope_name(kkt_counters_scope scope);
 /* KKT_ERR_INPUT lists what exists. */
 kkt_status kkt_counters_scope_parse(const char *name, kkt_counters_scope *out, kkt_error *err);
 
+/* Something that became of a candidate, as it happens. Pointers are borrowed for the call. */
+typedef struct kkt_session_event {
+    const char *step; /* "compile", "measure", "finalist" or "reuse" */
+    const kkt_identity *id;
+    kkt_outcome outcome;
+    const char *reason;        /* NULL: none */
+    const kkt_run_record *run; /* NULL: it was not run in this session */
+    double time_us;            /* of `run` or of the one that is reused; NaN: none */
+    double predicted_us;
+} kkt_session_event;
+
 typedef struct kkt_session_options {
     const kkt_arch *arch;
     const kkt_device *device;
@@ -42,6 +54,10 @@ typedef struct kkt_session_options {
     /* Candidates that failed before are tried again, outside of the budget of evals: each was
      * counted when it failed. */
     bool retry;
+    /* Nothing is searched: what is in the database is gone through, and measured again where it is
+     * stale. */
+    bool revalidate;
+    kkt_objective objective; /* chooses the finalists; the search itself goes by time */
     kkt_counters_scope counters;
     const char *reference_folder; /* recordings; NULL: none */
     kkt_policy policy;
@@ -49,6 +65,11 @@ typedef struct kkt_session_options {
     void (*progress)(void *context, const char *phase, int64_t done, int64_t total,
                      const char *detail);
     void *progress_context;
+    /* Each result, and what is worth one line to whoever waits (each such line comes once); either
+     * may be NULL. */
+    void (*event)(void *context, const kkt_session_event *event);
+    void (*note)(void *context, const char *line);
+    void *event_context;
 } kkt_session_options;
 
 typedef struct kkt_session_counts {
@@ -56,6 +77,7 @@ typedef struct kkt_session_counts {
         launch_failed, timed_out, crashed, noisy, measured, replayed, reused;
     int64_t quarantined; /* of `reused`: failed before, not tried again */
     int64_t counted;     /* by hardware counters */
+    int64_t disturbed;   /* timings that something else disturbed */
 } kkt_session_counts;
 
 typedef struct kkt_session_summary {

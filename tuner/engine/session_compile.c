@@ -168,8 +168,9 @@ static kkt_status enqueue_winners(session *s, queue *q, const task *t, kkt_error
     for (size_t i = 0; i < w.count && status == KKT_OK; i++) {
         kkt_point point;
         char reason[240];
-        if (is_winner(&w, &w.rows[i]) &&
+        if (s->evals_left > 0 && is_winner(&w, &w.rows[i]) &&
             kkt_space_point(t->space, &w.rows[i].config, &point, reason, sizeof reason)) {
+            s->evals_left -= s->options->budget_evals > 0; /* a budget counts the whole run */
             status = enqueue_point(s, q, t, &point, err);
         }
     }
@@ -227,9 +228,20 @@ static kkt_status settle(session *s, trial *item, kkt_error *err) {
     return status;
 }
 
-static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
-    double limit = s->options->budget_seconds > 0 ? s->options->budget_seconds : COMPILE_SECONDS;
-    double end = session_seconds(s) + limit;
+static void note_limit(const session *s, size_t done, const queue *q) {
+    if (done >= q->count || session_interrupted() || !s->options->note) {
+        return;
+    }
+    const char *line = kkt_arena_printf(
+        s->arena, "stopped compiling after %.0f s: %zu of %zu are done; the same command goes on",
+        session_seconds(s), done, q->count);
+    s->options->note(s->options->event_context, line);
+}
+
+/* Until the run's budget of seconds is spent, or for `seconds` where it has none. */
+static kkt_status run_queue(session *s, queue *q, double seconds, kkt_error *err) {
+    double end =
+        s->options->budget_seconds > 0 ? s->options->budget_seconds : session_seconds(s) + seconds;
     size_t next = 0;
     size_t done = 0;
     size_t ahead = 32; /* jobs handed in: enough to feed every worker, few enough to stop soon */
@@ -261,12 +273,13 @@ static kkt_status run_queue(session *s, queue *q, kkt_error *err) {
         }
     }
     kkt_compile_pool_cancel(s->pool);
+    note_limit(s, done, q);
     return KKT_OK;
 }
 
 kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err) {
     queue q = {.slots = slots, .count = count, .capacity = count};
-    return run_queue(s, &q, err);
+    return run_queue(s, &q, (double)INFINITY, err);
 }
 
 kkt_status session_compile_all(session *s, kkt_error *err) {
@@ -284,5 +297,5 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
         return status;
     }
     status = kkt_db_commit(s->db, err);
-    return status == KKT_OK ? run_queue(s, &q, err) : status;
+    return status == KKT_OK ? run_queue(s, &q, COMPILE_SECONDS, err) : status;
 }

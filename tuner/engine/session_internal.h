@@ -12,6 +12,9 @@ typedef struct task {
     kkt_values problem;
     const char *problem_text; /* canonical; in the session's arena */
     kkt_space *space;
+    int64_t points;               /* that the model does not reject */
+    int64_t share;                /* of the budget of evals, at most `points` */
+    const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
 } task;
 
 typedef struct trial trial;
@@ -28,7 +31,12 @@ typedef struct session {
     double start_s;
     int64_t evals_left; /* of --budget evals; INT64_MAX: none given */
     int64_t next_tag;
-    bool retrying;     /* slots that begin now forget a failure */
+    const kkt_search_type *strategy; /* of the task at hand */
+    int64_t tried, to_try;           /* over all tasks, for the progress */
+    bool disturbance_told;
+    bool retrying; /* slots that begin now forget a failure */
+    int64_t *late; /* candidates whose compile took too long in this run */
+    size_t late_count, late_capacity;
     trial **in_flight; /* slots whose compile job has not been answered yet */
     size_t in_flight_count, in_flight_capacity;
     task *tasks;
@@ -37,6 +45,7 @@ typedef struct session {
 
 /* What the database knows of a candidate. */
 typedef struct known {
+    bool made_up; /* in: results of the fake backend are asked for, and only they */
     bool found;
     bool has_prediction;
     double predicted_us;
@@ -45,6 +54,9 @@ typedef struct known {
     bool fresh_run;
     kkt_outcome outcome;
     double time_us; /* of a fresh run; NaN where there is none or it failed */
+    double energy_mj, rel_fro;
+    bool energetic; /* energy was asked for in that run, whether or not there was any */
+    bool stale_run; /* the best run is stale: there is no fresh one */
     bool finalist;
     bool settled;   /* checked and timed, or failed at it, by what is there now: nothing to do */
     bool failed;    /* settled by a failure */
@@ -65,7 +77,8 @@ struct trial {
     int64_t build_id; /* 0: not stored */
     int64_t run_id;   /* of the last run in this session; 0: none */
     kkt_outcome run_outcome;
-    bool counted; /* in this session */
+    double energy_mj, rel_fro; /* of the last run, now or before; NaN: unknown */
+    bool counted;              /* in this session */
 };
 
 /* session.c. Options, database, pool, backend and `out` are filled; `open` makes the rest. */
@@ -87,15 +100,19 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err);
 kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
                              const char *policy_suffix, kkt_error *err);
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err);
+/* Predicts what the database knows of a task's candidates without a prediction (recorded rows). */
+kkt_status session_predict_known(session *s, const task *t, kkt_error *err);
 void session_count_outcome(session *s, kkt_outcome outcome);
 void session_count_reused(session *s, const trial *slot);
+void session_tell(const session *s, const trial *slot, const char *step, kkt_outcome outcome,
+                  const char *reason, const kkt_run_record *run);
 
 /* session_compile.c. A submitted slot must stay where it is until it is `compiled`. */
 kkt_status session_submit(session *s, trial *slot, kkt_error *err);
 /* Hands finished compile jobs to their slots until `wanted` has its own (NULL: until any one
  * arrived), `seconds` pass or the run is interrupted. */
 kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_error *err);
-/* Compiles and stores those without a fresh build, within the run's limit of time. */
+/* Compiles and stores those without a fresh build, within the run's budget of time. */
 kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err);
 kkt_status session_compile_all(session *s, kkt_error *err);
 
@@ -120,5 +137,11 @@ kkt_status session_ready_slot(session *s, trial *slot, kkt_error *err);
 kkt_status session_retime(session *s, trial *const *slots, size_t count,
                           const char *const *suffixes, kkt_error *err);
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err);
+/* The same with a search that is open already; closes it. */
+kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t budget,
+                             kkt_error *err);
+
+/* session_revalidate.c: goes through what is stored of a task; what is stale is measured again. */
+kkt_status session_revalidate_task(session *s, task *t, kkt_error *err);
 
 #endif

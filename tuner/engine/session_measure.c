@@ -21,6 +21,7 @@ typedef struct batch {
 typedef struct record {
     trial slot; /* its cubin kept for re-timing */
     double time_us;
+    double cost; /* what the objective goes by; NaN: unknown */
     bool finalist;
 } record;
 
@@ -34,7 +35,7 @@ static kkt_status fill_batch(session *s, task *t, kkt_search *search, int64_t *b
     out->count = 0;
     kkt_point point;
     while (out->count<BATCH && * budget> 0 && s->evals_left > 0 && session_time_left(s) &&
-           !session_interrupted() && s->options->search->propose(search, &point)) {
+           !session_interrupted() && s->strategy->propose(search, &point)) {
         trial *slot = &out->slots[out->count];
         kkt_status status = session_slot_begin(s, t, &point, slot, err);
         if (status != KKT_OK) {
@@ -111,7 +112,8 @@ kkt_status session_measure_slot(session *s, trial *slot, double *time_us, kkt_er
     return status == KKT_OK ? measure_slot(s, slot, time_us, err) : status;
 }
 
-static kkt_status remember(history *all, trial *slot, double time_us, kkt_error *err) {
+static kkt_status remember(const session *s, history *all, trial *slot, double time_us,
+                           kkt_error *err) {
     if (all->count == all->capacity) {
         size_t capacity = all->capacity ? 2 * all->capacity : 64;
         record *grown = realloc(all->rows, capacity * sizeof *grown);
@@ -121,15 +123,15 @@ static kkt_status remember(history *all, trial *slot, double time_us, kkt_error 
         all->rows = grown;
         all->capacity = capacity;
     }
-    all->rows[all->count].slot = *slot;
-    all->rows[all->count].finalist = false;
-    all->rows[all->count++].time_us = time_us;
+    double cost =
+        kkt_objective_cost(s->options->objective, time_us, slot->energy_mj, slot->rel_fro);
+    all->rows[all->count++] = (record){.slot = *slot, .time_us = time_us, .cost = cost};
     memset(&slot->build, 0, sizeof slot->build);
     return KKT_OK;
 }
 
 static kkt_status measure_batch(session *s, batch *now, kkt_search *search, history *all,
-                                int64_t done, int64_t total, kkt_error *err) {
+                                kkt_error *err) {
     for (size_t i = 0; i < now->count; i++) {
         trial *slot = &now->slots[i];
         double time_us = slot->known.time_us;
@@ -145,12 +147,13 @@ static kkt_status measure_batch(session *s, batch *now, kkt_search *search, hist
         if (status != KKT_OK) {
             return status;
         }
-        s->options->search->tell(search, &slot->point.config, time_us);
-        status = remember(all, slot, time_us, err);
+        s->strategy->tell(search, &slot->point.config, time_us);
+        status = remember(s, all, slot, time_us, err);
         if (status != KKT_OK) {
             return status;
         }
-        session_progress(s, "measure", done + (int64_t)i + 1, total, slot->task->problem_text);
+        s->tried++;
+        session_progress(s, "measure", s->tried, s->to_try, slot->task->problem_text);
     }
     return KKT_OK;
 }
@@ -165,13 +168,19 @@ static void free_batch(batch *b) {
 
 /* ---- finalists: the best of each chunk, re-timed interleaved so that drift hits all alike ---- */
 
-static int by_time(const void *left, const void *right) {
-    const record *const *a = left;
-    const record *const *b = right;
-    if ((*a)->time_us < (*b)->time_us || (*a)->time_us > (*b)->time_us) {
-        return (*a)->time_us < (*b)->time_us ? -1 : 1;
+static int compare(double a, double b) {
+    return (a > b) - (a < b);
+}
+
+/* What is unknown comes last, and goes by its time. */
+static int by_cost(const void *left, const void *right) {
+    const record *a = *(const record *const *)left;
+    const record *b = *(const record *const *)right;
+    int order = (isnan(a->cost) != 0) - (isnan(b->cost) != 0);
+    if (order == 0) {
+        order = isnan(a->cost) ? compare(a->time_us, b->time_us) : compare(a->cost, b->cost);
     }
-    return strcmp((*a)->slot.id.config, (*b)->slot.id.config);
+    return order != 0 ? order : strcmp(a->slot.id.config, b->slot.id.config);
 }
 
 static int64_t chunk_of(const trial *slot) {
@@ -239,14 +248,23 @@ static kkt_status retime(session *s, record **best, size_t count, kkt_error *err
     trial *slots[FINALISTS];
     const char *suffixes[FINALISTS];
     for (size_t i = 0; i < count; i++) {
-        all_known = all_known && best[i]->slot.known.finalist;
+        all_known = all_known && best[i]->slot.known.finalist && best[i]->slot.run_id == 0;
         slots[i] = &best[i]->slot;
         suffixes[i] = ",finalist=1";
     }
-    return all_known || count < 2 ? KKT_OK : session_retime(s, slots, count, suffixes, err);
+    bool alone = count < 2 && !(s->options->policy.energy_seconds > 0);
+    return all_known || alone ? KKT_OK : session_retime(s, slots, count, suffixes, err);
+}
+
+/* How many groups of finalists there can be. */
+static int64_t chunk_values(const task *t) {
+    const kkt_param_table *table = &t->variant->params;
+    int index = t->kernel->chunk_param ? kkt_params_find(table, t->kernel->chunk_param) : -1;
+    return index < 0 ? 1 : (int64_t)table->params[index].count;
 }
 
 static kkt_status retime_finalists(session *s, const history *all, kkt_error *err) {
+    int64_t groups = 0;
     record **sorted = kkt_arena_array(s->arena, all->count + 1, sizeof *sorted);
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -254,11 +272,12 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
             sorted[count++] = &all->rows[i];
         }
     }
-    qsort(sorted, count, sizeof *sorted, by_time);
-    for (size_t i = 0; i < count; i++) {
+    qsort(sorted, count, sizeof *sorted, by_cost);
+    for (size_t i = 0; i < count && !session_interrupted(); i++) {
         if (!sorted[i]) {
             continue;
         }
+        const task *t = sorted[i]->slot.task;
         int64_t chunk = chunk_of(&sorted[i]->slot);
         record *best[FINALISTS];
         size_t chosen = 0;
@@ -275,6 +294,7 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
         if (status != KKT_OK) {
             return status;
         }
+        session_progress(s, "finalists", ++groups, chunk_values(t), t->problem_text);
     }
     return KKT_OK;
 }
@@ -294,22 +314,22 @@ static kkt_status count_chosen(session *s, const history *all, kkt_error *err) {
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err) {
     kkt_search_options options = {.seed = s->options->seed, .budget = budget};
     kkt_search *search = NULL;
-    kkt_status status = s->options->search->open(t->space, &options, &search, err);
-    if (status != KKT_OK) {
-        return status;
-    }
+    s->strategy = s->options->search;
+    kkt_status status = s->strategy->open(t->space, &options, &search, err);
+    return status == KKT_OK ? session_walk_task(s, t, search, budget, err) : status;
+}
+
+kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t budget,
+                             kkt_error *err) {
     batch *now = kkt_arena_alloc(s->arena, sizeof *now);
     batch *ahead = kkt_arena_alloc(s->arena, sizeof *ahead);
     history all = {0};
-    int64_t total = budget;
-    int64_t done = 0;
-    status = fill_batch(s, t, search, &budget, now, err);
+    kkt_status status = fill_batch(s, t, search, &budget, now, err);
     while (status == KKT_OK && now->count > 0) {
         status = fill_batch(s, t, search, &budget, ahead, err);
         if (status == KKT_OK) {
-            status = measure_batch(s, now, search, &all, done, total, err);
+            status = measure_batch(s, now, search, &all, err);
         }
-        done += (int64_t)now->count;
         free_batch(now);
         batch *swap = now;
         now = ahead;
@@ -330,6 +350,6 @@ kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *
         kkt_compile_result_free(&all.rows[i].slot.build);
     }
     free(all.rows);
-    s->options->search->close(search);
+    s->strategy->close(search);
     return status;
 }

@@ -18,16 +18,25 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     (void)err;
     known *out = context;
     bool fresh = result->stale_reason == NULL;
+    bool made_up = result->run.gpu && strcmp(result->run.gpu, "fake") == 0;
     out->found = true;
     out->has_prediction = result->has_prediction;
     out->predicted_us = result->prediction.predicted_us;
     out->fresh_build = fresh && result->has_build && result->build.compiler != NULL;
     out->build_outcome = result->build.outcome;
-    out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED;
+    out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED &&
+                     made_up == out->made_up;
     out->outcome = result->outcome;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
     out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;
+    out->energy_mj = out->fresh_run ? result->run.energy_mj : (double)NAN;
+    out->rel_fro = out->fresh_run ? result->run.rel_fro : (double)NAN;
+    out->stale_run = result->has_run && result->stale_reason != NULL;
     out->finalist = out->fresh_run && result->run.policy && strstr(result->run.policy, "finalist");
+    const char *policy = out->fresh_run ? result->run.policy : NULL;
+    out->energetic = policy && strstr(policy, "energy_seconds=") &&
+                     !strstr(policy, "energy_seconds=0,") &&
+                     (out->finalist || strstr(policy, "energy_each=1"));
     bool failed_build = out->fresh_build && out->build_outcome != KKT_OUTCOME_COMPILED;
     bool failed_run =
         out->fresh_run && out->outcome != KKT_OUTCOME_OK && out->outcome != KKT_OUTCOME_NOISY;
@@ -79,9 +88,38 @@ static kkt_status put_prediction(session *s, trial *slot, kkt_error *err) {
     return kkt_db_put_prediction(s->db, slot->candidate_id, &record, err);
 }
 
+/* How long a compile takes is the machine's doing: one that took too long in another run is no
+ * final answer. */
+static bool is_late_of_another_run(const session *s, const trial *slot) {
+    const known *what = &slot->known;
+    if (!what->fresh_build || what->build_outcome != KKT_OUTCOME_TIMED_OUT || what->fresh_run) {
+        return false;
+    }
+    for (size_t i = 0; i < s->late_count; i++) {
+        if (s->late[i] == slot->candidate_id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void remember_late(session *s, int64_t candidate_id) {
+    if (s->late_count == s->late_capacity) {
+        size_t capacity = s->late_capacity ? 2 * s->late_capacity : 16;
+        int64_t *grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
+        if (s->late_count > 0) {
+            memcpy(grown, s->late, s->late_count * sizeof *grown);
+        }
+        s->late = grown;
+        s->late_capacity = capacity;
+    }
+    s->late[s->late_count++] = candidate_id;
+}
+
 kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point, trial *out,
                               kkt_error *err) {
     memset(out, 0, sizeof *out);
+    out->known.time_us = out->known.energy_mj = out->known.rel_fro = (double)NAN;
     out->task = t;
     out->point = *point;
     out->id = (kkt_identity){
@@ -94,15 +132,25 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
     };
     kkt_result_filter filter = {out->id.kernel, out->id.style,   out->id.arch,
                                 out->id.device, out->id.problem, out->id.config};
+    out->known.made_up = s->backend_type && !s->backend_type->needs_cubin;
     kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_known, &out->known, err);
     if (status != KKT_OK) {
         return status;
     }
-    if (s->retrying) {
+    status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (s->retrying || is_late_of_another_run(s, out)) {
         forget_failure(&out->known);
     }
-    status = kkt_db_candidate(s->db, &out->id, &out->candidate_id, err);
-    return status == KKT_OK ? put_prediction(s, out, err) : status;
+    bool wants_energy = s->backend && s->options->policy.energy_each;
+    if (wants_energy && out->known.fresh_run && !out->known.failed && !out->known.energetic) {
+        out->known.settled = out->known.fresh_run = false; /* timed, but without its energy */
+    }
+    out->energy_mj = out->known.energy_mj;
+    out->rel_fro = out->known.rel_fro;
+    return put_prediction(s, out, err);
 }
 
 /* The build of a slot whose cubin was not needed (the fake backend) says so by a NULL compiler. */
@@ -136,9 +184,31 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
         .compile_ms = slot->compiled ? build->compile_ms : KKT_UNKNOWN_REAL,
     };
     kkt_status status = kkt_db_put_build(s->db, slot->candidate_id, &record, &slot->build_id, err);
+    if (status == KKT_OK && record.outcome == KKT_OUTCOME_TIMED_OUT) {
+        remember_late(s, slot->candidate_id);
+    }
+    if (status == KKT_OK && slot->compiled && !(build->ok && s->backend)) {
+        session_tell(s, slot, "compile", record.outcome, record.log, NULL);
+    }
     kkt_text_free(&options);
     kkt_text_free(&defines);
     return status;
+}
+
+/* Said once a run: the rows say it each for itself. */
+static void note_disturbance(session *s, const kkt_run_record *record) {
+    if (!record->disturbed) {
+        return;
+    }
+    s->out->counts.disturbed++;
+    if (!s->disturbance_told && s->options->note) {
+        const char *line = kkt_arena_printf(
+            s->arena,
+            "timings are disturbed (%s): stop what else uses the GPU; such rows are marked",
+            record->disturbed);
+        s->options->note(s->options->event_context, line);
+        s->disturbance_told = true;
+    }
 }
 
 kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
@@ -150,12 +220,39 @@ kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *
         kkt_arena_printf(s->arena, "%s%s", record.policy ? record.policy : "", policy_suffix);
     slot->run_outcome = record.outcome;
     slot->counted = false;
-    return kkt_db_put_run(s->db, slot->build_id, &record, &slot->run_id, err);
+    slot->energy_mj = record.energy_mj;
+    slot->rel_fro = record.rel_fro;
+    kkt_status status = kkt_db_put_run(s->db, slot->build_id, &record, &slot->run_id, err);
+    if (status == KKT_OK) {
+        note_disturbance(s, &record);
+        session_tell(s, slot, policy_suffix[0] != '\0' ? "finalist" : "measure", record.outcome,
+                     record.reason, &record);
+    }
+    return status;
+}
+
+void session_tell(const session *s, const trial *slot, const char *step, kkt_outcome outcome,
+                  const char *reason, const kkt_run_record *run) {
+    kkt_session_event event = {
+        .step = step,
+        .id = &slot->id,
+        .outcome = outcome,
+        .reason = reason,
+        .run = run,
+        .time_us = run ? run->time_us : slot->known.time_us,
+        .predicted_us = slot->point.prediction.predicted_us,
+    };
+    if (s->options->event) {
+        s->options->event(s->options->event_context, &event);
+    }
 }
 
 void session_count_reused(session *s, const trial *slot) {
     s->out->counts.reused++;
     s->out->counts.quarantined += slot->known.failed;
+    session_tell(s, slot, "reuse",
+                 slot->known.fresh_run ? slot->known.outcome : slot->known.build_outcome, NULL,
+                 NULL);
 }
 
 void session_count_outcome(session *s, kkt_outcome outcome) {
@@ -254,9 +351,17 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     kkt_space_rewind(t->space);
     while (kkt_space_next(t->space, note_reject, list, &point)) {
         s->out->counts.enumerated++;
+        t->points++;
     }
     s->out->counts.enumerated += list->total;
     s->out->counts.rejected += list->total;
+    int64_t most = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->reasons[i].rows > most) {
+            most = list->reasons[i].rows;
+            t->commonest_reject = list->reasons[i].reason;
+        }
+    }
     for (size_t i = 0; i < list->count; i++) {
         kkt_status status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
                                          list->reasons[i].rows, err);
@@ -265,4 +370,55 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
         }
     }
     return KKT_OK;
+}
+
+/* ---- predictions of recorded rows ---- */
+
+typedef struct unpredicted {
+    session *session;
+    const task *task;
+    kkt_values *configs;
+    size_t count, capacity;
+} unpredicted;
+
+static kkt_status visit_unpredicted(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    unpredicted *u = context;
+    const kkt_param_table *table = &u->task->variant->params;
+    kkt_values config;
+    kkt_params_defaults(table, &config);
+    if (result->has_prediction ||
+        kkt_params_parse(table, result->id.config, &config, NULL, NULL) != KKT_OK) {
+        return KKT_OK;
+    }
+    if (u->count == u->capacity) {
+        size_t capacity = u->capacity ? 2 * u->capacity : 256;
+        kkt_values *grown = kkt_arena_array(u->session->arena, capacity, sizeof *grown);
+        if (u->count > 0) {
+            memcpy(grown, u->configs, u->count * sizeof *grown);
+        }
+        u->configs = grown;
+        u->capacity = capacity;
+    }
+    u->configs[u->count++] = config;
+    return KKT_OK;
+}
+
+kkt_status session_predict_known(session *s, const task *t, kkt_error *err) {
+    unpredicted u = {.session = s, .task = t};
+    kkt_result_filter filter = {.kernel = t->kernel->name,
+                                .style = kkt_style_get(t->variant->style)->name,
+                                .arch = s->options->arch->name,
+                                .device = s->options->device->name,
+                                .problem = t->problem_text};
+    kkt_status status = kkt_db_results(s->db, &filter, NULL, visit_unpredicted, &u, err);
+    for (size_t i = 0; i < u.count && status == KKT_OK; i++) {
+        kkt_point point;
+        char reason[240];
+        trial slot;
+        if (kkt_space_point(t->space, &u.configs[i], &point, reason, sizeof reason)) {
+            status = session_slot_begin(s, t, &point, &slot, err);
+        }
+    }
+    return status;
 }

@@ -236,12 +236,9 @@ static bool judge(const kkt_score *score, double tolerance, kkt_measure_result *
         run->growth = score->growth;
         run->tolerance = tolerance;
     }
-    if (score->inexact > 0 || score->not_finite > 0 || !(rel_fro <= tolerance)) {
-        kkt_measure_result_set(result, KKT_OUTCOME_WRONG_RESULT,
-                               "full problem: relative Frobenius error %.3g, tolerance %.3g; "
-                               "%" PRId64 " elements that must be exact are not, %" PRId64
-                               " are not finite",
-                               rel_fro, tolerance, score->inexact, score->not_finite);
+    char finding[160];
+    if (!kkt_score_right(score, tolerance, finding, sizeof finding)) {
+        kkt_measure_result_set(result, KKT_OUTCOME_WRONG_RESULT, "full problem: %s", finding);
         return false;
     }
     return true;

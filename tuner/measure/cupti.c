@@ -18,6 +18,19 @@ static const char *const LIBRARIES[] = {"libcupti.so.13", "libcupti.so"};
  * is taken. */
 static const char *const HELPERS[] = {"libnvperf_host.so", "libnvperf_target.so"};
 
+/* The real CUPTI opens its helpers with RTLD_DEEPBIND, which ends a process with AddressSanitizer:
+ * such a build takes only a library without them, as tests have. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
 typedef struct symbol {
     const char *name;
     size_t offset;
@@ -85,22 +98,27 @@ static bool try_library(kkt_cupti *cupti, const char *path, kkt_text *looked) {
     return false;
 }
 
-static void preload_helpers(const char *folder) {
-    for (size_t i = 0; i < sizeof HELPERS / sizeof HELPERS[0]; i++) {
+/* False: they cannot be loaded in this build. */
+static bool preload_helpers(const char *folder, kkt_text *looked) {
+    bool good = true;
+    for (size_t i = 0; i < sizeof HELPERS / sizeof HELPERS[0] && good; i++) {
         char *path = kkt_path_join(folder, HELPERS[i]);
-        if (kkt_file_exists(path)) {
+        if (kkt_file_exists(path) && SANITIZED) {
+            kkt_text_printf(looked, "; %s does not load beside AddressSanitizer", path);
+            good = false;
+        } else if (kkt_file_exists(path)) {
             dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
         }
         free(path);
     }
+    return good;
 }
 
 static bool try_folder(kkt_cupti *cupti, const char *folder, kkt_text *looked) {
     bool found = false;
     for (size_t i = 0; i < sizeof LIBRARIES / sizeof LIBRARIES[0] && !found; i++) {
         char *path = kkt_path_join(folder, LIBRARIES[i]);
-        if (kkt_file_exists(path)) {
-            preload_helpers(folder);
+        if (kkt_file_exists(path) && preload_helpers(folder, looked)) {
             found = try_library(cupti, path, looked);
         }
         free(path);
@@ -130,7 +148,7 @@ kkt_status kkt_cupti_open(kkt_cupti **out, kkt_error *err) {
                  try_root(cupti, getenv("CUDA_HOME"), "CUDA_HOME=", &looked) ||
                  try_root(cupti, getenv("CUDA_PATH"), "CUDA_PATH=", &looked) ||
                  try_root(cupti, "/usr/local/cuda", "", &looked) ||
-                 try_library(cupti, LIBRARIES[0], &looked);
+                 (!SANITIZED && try_library(cupti, LIBRARIES[0], &looked));
     kkt_status status = KKT_OK;
     if (found) {
         *out = cupti;

@@ -39,7 +39,7 @@ static CUptiResult make_data(kkt_cupti_profiler *p, size_t ranges) {
     size.pMetricNames = metrics;
     size.numMetrics = p->config->count;
     size.maxNumOfRanges = ranges;
-    size.maxNumRangeTreeNodes = (uint32_t)ranges;
+    size.maxNumRangeTreeNodes = 2 * (uint32_t)ranges; /* room for nodes above the ranges */
     p->step = "cuptiRangeProfilerGetCounterDataSize";
     CUptiResult result = p->cupti->data_size(&size);
     if (result != CUPTI_SUCCESS) {

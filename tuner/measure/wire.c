@@ -132,8 +132,7 @@ kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
         return kkt_fail(err, KKT_ERR_INPUT, 0, "a worker request is damaged");
     }
     char reason[200];
-    if (request->kernel->problem_valid != NULL &&
-        !request->kernel->problem_valid(request->problem, reason, sizeof reason)) {
+    if (!kkt_kernel_problem_valid(request->kernel, request->problem, reason, sizeof reason)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "a worker request has an invalid problem: %s",
                         reason);
     }

@@ -220,6 +220,15 @@ int kkt_child_pid(const kkt_child *child) {
     return (int)child->pid;
 }
 
+double kkt_child_cpu_seconds(const kkt_child *child) {
+    clockid_t clock;
+    struct timespec used;
+    if (child->ended || clock_getcpuclockid(child->pid, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0)
+        return -1;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 const char *kkt_child_reason(const kkt_child *child) {
     return child->ended ? child->reason : "still running";
 }

@@ -61,6 +61,8 @@ void kkt_child_kill(kkt_child *child, const char *why);
 
 bool kkt_child_running(const kkt_child *child); /* as far as is known: no frame has failed yet */
 int kkt_child_pid(const kkt_child *child);
+/* Processor time of all its threads since it was started; negative where that is not known. */
+double kkt_child_cpu_seconds(const kkt_child *child);
 /* Of a child that has ended: "ended by signal 11 (Segmentation fault)", "ended with exit code 3",
  * or what kkt_child_kill was told. Before: "still running". Lives as long as the child. */
 const char *kkt_child_reason(const kkt_child *child);

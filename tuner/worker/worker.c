@@ -30,6 +30,7 @@ kkt_status kkt_worker_open(kkt_worker **out, kkt_error *err) {
                         "--worker is for the program's own child processes: standard input is not "
                         "the socket of a parent");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_IGN); /* of a terminal: it is for the parent to say when this ends */
     if (parent_gone())
         return kkt_fail(err, KKT_ERR_MISSING, 0, "the parent of a worker process has ended");
     struct rlimit no_core = {0, 0};

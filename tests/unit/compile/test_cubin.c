@@ -90,6 +90,14 @@ static void a_source_that_does_not_compile_is_a_result(void **state) {
     kkt_compile_result_free(&result);
 
     kkt_error err;
+    job = tiny_job("sm_90a");
+    job.source_text = "__device__ int no_kernel;\n";
+    assert_int_equal(kkt_compile(compiler, &job, &result, &err), KKT_OK);
+    assert_false(result.ok);
+    assert_null(result.cubin);
+    assert_non_null(strstr(result.log, "tiny.cu: the compiler's cubin cannot be read: "));
+    kkt_compile_result_free(&result);
+
     job.source_text = NULL;
     job.source_path = "no/such.cu";
     assert_int_equal(kkt_compile(compiler, &job, &result, &err), KKT_ERR_INPUT);

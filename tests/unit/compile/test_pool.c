@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "tests/unit/compile/fixture.h"
 #include "tuner/compile/cache.h"
@@ -19,7 +20,7 @@ static int false_worker(void) {
     if (kkt_worker_open(&worker, NULL) != KKT_OK)
         return 2;
     kkt_frame frame;
-    int jobs = 0;
+    volatile int jobs = 0;
     while (kkt_worker_receive(worker, &frame)) {
         kkt_unpacker in = {.data = frame.payload, .size = frame.size};
         kkt_unpack_string(&in);
@@ -28,6 +29,10 @@ static int false_worker(void) {
             raise(SIGKILL);
         while (strcmp(arch, "hang") == 0)
             pause();
+        while (strcmp(arch, "spin") == 0)
+            jobs++;
+        if (strcmp(arch, "wait") == 0) /* longer than the limit, of which it uses nothing */
+            nanosleep(&(struct timespec){.tv_nsec = 400 * 1000 * 1000}, NULL);
         char log[32];
         snprintf(log, sizeof log, "job %d", ++jobs);
         kkt_compile_result result = {.ok = strcmp(arch, "fail") != 0,
@@ -92,6 +97,7 @@ static void an_entry_comes_back_as_it_was(void **state) {
     kkt_cache *cache = kkt_cache_open(folder);
     kkt_compile_result result = sample_result(), got;
     assert_true(kkt_cache_writable(cache));
+    assert_null(kkt_cache_note(cache));
     assert_false(kkt_cache_get(cache, KEY, &got));
     kkt_cache_put(cache, KEY, &result);
     assert_true(kkt_cache_get(cache, KEY, &got));
@@ -161,6 +167,7 @@ static void a_cache_that_cannot_be_written_does_no_harm(void **state) {
     kkt_cache *cache = kkt_cache_open("/dev/null/kkttune");
     kkt_compile_result result = sample_result(), got;
     assert_false(kkt_cache_writable(cache));
+    assert_non_null(strstr(kkt_cache_note(cache), "'/dev/null/kkttune': Not a directory"));
     kkt_cache_put(cache, KEY, &result);
     assert_false(kkt_cache_get(cache, KEY, &got));
     kkt_cache_close(cache);
@@ -379,11 +386,58 @@ static void a_hang_is_timed_out_and_the_rest_goes_on(void **state) {
     assert_int_equal(take(pool, &result), 1);
     assert_false(result.ok);
     assert_true(result.timed_out);
-    assert_non_null(strstr(result.log, "more than 0.2 s"));
+    assert_non_null(strstr(result.log, "more than 0.8 s")); /* four times the limit */
     kkt_compile_result_free(&result);
     assert_int_equal(take(pool, &result), 2);
     assert_true(result.ok);
     kkt_compile_result_free(&result);
+    kkt_compile_pool_close(pool);
+}
+
+/* The limit is one of processor time: waiting for a busy machine is no fault of the source. */
+static void processor_time_is_limited(void **state) {
+    (void)state;
+    kkt_compile_pool *pool = open_pool("/dev/null/none", 1, 0.3);
+    submit(pool, "spin", "SIZE=1\n", 1);
+    submit(pool, "wait", "SIZE=2\n", 2);
+    kkt_compile_result result;
+    assert_int_equal(take(pool, &result), 1);
+    assert_true(result.timed_out && !result.ok);
+    assert_non_null(strstr(result.log, "more than 0.3 s of processor time"));
+    kkt_compile_result_free(&result);
+    assert_int_equal(take(pool, &result), 2);
+    assert_true(result.ok);
+    kkt_compile_result_free(&result);
+    kkt_compile_pool_close(pool);
+}
+
+/* One job after the other, so that none can wait for another one's answer. */
+static void a_key_is_compiled_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *arch, *log; /* the first job of a worker says "job 1" */
+        bool ok, timed_out;
+    } rows[] = {
+        {"ok", "job 1", true, false},
+        {"fail", "job 2", false, false},
+        {"spin", "processor time", false, true},
+    };
+    kkt_compile_pool *pool = open_pool("/dev/null/none", 1, 0.2);
+    for (int round = 0; round < 3; round++) {
+        double begin = kkt_clock_seconds();
+        for (int64_t i = 0; i < 3; i++) {
+            kkt_compile_result result;
+            submit(pool, rows[i].arch, "SIZE=1\n", 10 * round + i);
+            assert_int_equal(take(pool, &result), 10 * round + i);
+            assert_int_equal(result.ok, rows[i].ok);
+            assert_int_equal(result.timed_out, rows[i].timed_out);
+            assert_non_null(strstr(result.log, rows[i].log));
+            if (rows[i].ok)
+                assert_memory_equal(result.cubin, "SIZE=1\n", result.cubin_size);
+            kkt_compile_result_free(&result);
+        }
+        assert_true(round == 0 || kkt_clock_seconds() - begin < 0.2);
+    }
     kkt_compile_pool_close(pool);
 }
 
@@ -442,6 +496,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_job_queued_twice_is_compiled_once),
         cmocka_unit_test(a_crash_costs_its_job_alone),
         cmocka_unit_test(a_hang_is_timed_out_and_the_rest_goes_on),
+        cmocka_unit_test(processor_time_is_limited),
+        cmocka_unit_test(a_key_is_compiled_once),
         cmocka_unit_test(cancel_drops_what_was_not_begun),
         cmocka_unit_test(a_program_that_cannot_be_started_is_an_error),
     };

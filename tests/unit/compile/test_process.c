@@ -207,6 +207,21 @@ static void an_end_is_told_with_its_reason(void **state) {
     expect_end("damaged", "above the limit", 0);
 }
 
+/* Ctrl-C on a terminal reaches every process of the group; it is for the parent to act on it. */
+static void an_interrupt_leaves_a_worker_alone(void **state) {
+    (void)state;
+    kkt_child *child = open_child("echo");
+    for (int i = 0; i < 2; i++) {
+        kkt_frame frame; /* the first answer says that the worker has set itself up */
+        assert_int_equal(kkt_child_send(child, 1, "x", 1, 10, NULL), KKT_OK);
+        assert_int_equal(kkt_child_receive(child, 10, &frame), KKT_CHILD_FRAME);
+        kkt_frame_free(&frame);
+        assert_int_equal(kill(kkt_child_pid(child), SIGINT), 0);
+    }
+    assert_true(kkt_child_running(child));
+    kkt_child_close(child);
+}
+
 static void a_hang_times_out_and_is_killed(void **state) {
     (void)state;
     kkt_child *child = open_child("hang");
@@ -288,6 +303,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(values_survive_packing),
         cmocka_unit_test(unpacking_never_leaves_the_bytes),
         cmocka_unit_test(an_end_is_told_with_its_reason),
+        cmocka_unit_test(an_interrupt_leaves_a_worker_alone),
         cmocka_unit_test(a_hang_times_out_and_is_killed),
         cmocka_unit_test(a_child_that_does_not_read_does_not_block_the_parent),
         cmocka_unit_test(a_program_that_is_not_there_is_an_error),

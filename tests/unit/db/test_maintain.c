@@ -74,6 +74,17 @@ static void test_semantic_checks(void **state) {
         {"UPDATE configurations SET kernel='gdn' WHERE id=2", "joins a problem of kkt_solve"},
         {"UPDATE runs SET time_low_us=1e9 WHERE id=2", "run 2 has a median outside"},
         {"DELETE FROM candidates WHERE id=4", "refers to no row of candidates"},
+        {"DROP VIEW results; CREATE VIEW results AS SELECT no_such FROM candidates",
+         "view results is not the one of this kkttune"},
+        {"PRAGMA user_version", "unreadable: no such column: no_such"},
+        {"DROP VIEW best_runs; CREATE VIEW best_runs AS SELECT id AS candidate_id, NULL AS run_id"
+         " FROM candidates",
+         "view best_runs is not the one"},
+        {"PRAGMA writable_schema=1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')"
+         " WHERE name = 'problems'; PRAGMA writable_schema=RESET; UPDATE problems SET text=NULL;"
+         " PRAGMA writable_schema=1; UPDATE sqlite_schema SET sql = replace(sql, 'TEXT', 'TEXT NOT"
+         " NULL') WHERE name = 'problems'; PRAGMA writable_schema=RESET",
+         "problem 1 is not canonical: "},
         {"CREATE TRIGGER evil AFTER INSERT ON runs BEGIN DELETE FROM runs; END", "trigger evil"},
     };
     fill(f->path, 5, HASH_A);
@@ -137,6 +148,42 @@ static void test_merge_is_idempotent(void **state) {
     assert_int_equal(check(db).count, 0);
     /* A file that cannot be read adds nothing. */
     assert_status(KKT_ERR_INPUT, kkt_db_merge(db, "/nowhere/x.db", &added, &error));
+    kkt_db_close(db);
+}
+
+static int64_t count_runs(kkt_db *db) {
+    kkt_error error;
+    kkt_db_info info;
+    assert_ok(kkt_db_get_info(db, &info, &error));
+    return info.runs;
+}
+
+/* Runs without a time, of one build, in one second: told apart by reason and policy. */
+static void test_merge_keeps_failures_apart(void **state) {
+    const fixture *f = *state;
+    static const char *const told[][2] = {
+        {"10 s passed", "default"}, {"two runs differ", "default"}, {"10 s passed", "long"}};
+    kkt_error error;
+    char other[160];
+    snprintf(other, sizeof other, "%s/other.db", f->folder);
+    kkt_db *db = NULL;
+    assert_ok(kkt_db_open(other, KKT_DB_WRITE, &db, &error));
+    for (size_t i = 0; i < 3; i++) {
+        kkt_run_record r = run(KKT_MEASURED, "2026-01-01T00:00:00Z", KKT_UNKNOWN_REAL);
+        r.outcome = KKT_OUTCOME_TIMED_OUT;
+        r.reason = told[i][0];
+        r.policy = told[i][1];
+        add_run(db, "c=1", HASH_A, &r);
+    }
+    assert_int_equal(count_runs(db), 3);
+    kkt_db_close(db);
+    kkt_db_changes added;
+    assert_ok(kkt_db_open(f->path, KKT_DB_WRITE, &db, &error));
+    assert_ok(kkt_db_merge(db, other, &added, &error));
+    assert_int_equal(added.runs, 3);
+    assert_ok(kkt_db_merge(db, other, &added, &error));
+    assert_int_equal(added.runs, 0);
+    assert_int_equal(count_runs(db), 3);
     kkt_db_close(db);
 }
 
@@ -318,6 +365,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_semantic_checks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_is_idempotent, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_merge_keeps_failures_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recover_from_any_damaged_page, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recover_keeps_all_of_a_sound_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_view, setup, teardown),

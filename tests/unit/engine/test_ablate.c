@@ -17,6 +17,7 @@ typedef struct request {
     const char *start;
     int64_t chunk;
     double seconds;
+    bool retry;
 } request;
 
 static kkt_db *open_db(void) {
@@ -32,6 +33,7 @@ static kkt_status ablate(const request *r, kkt_ablate_result *out, kkt_error *er
     options.session.device = kkt_device_first(options.session.arch);
     options.session.seed = 1;
     options.session.budget_seconds = r->seconds;
+    options.session.retry = r->retry;
     kkt_policy_defaults(&options.session.policy);
     assert_int_equal(kkt_kernel_parse("kkt_solve", &options.session.kernel, NULL), KKT_OK);
     const kkt_backend_type *type = NULL;
@@ -177,6 +179,16 @@ static void keeps_failures_as_results(void **state) {
     tally t = tally_of(db);
     assert_int_equal(t.failed, c->wrong_result + c->timed_out);
     assert_int_equal(t.timed + t.failed, c->enumerated - c->rejected);
+    /* Not tried again until asked; then they are well, for nothing is injected any more. */
+    r.fake = "seed=3";
+    assert_int_equal(ablate(&r, &out, NULL), KKT_OK);
+    assert_int_equal(tally_of(db).failed, t.failed);
+    assert_int_equal(out.summary.counts.quarantined, t.failed);
+    r.retry = true;
+    assert_int_equal(ablate(&r, &out, NULL), KKT_OK);
+    assert_int_equal(out.summary.counts.measured, t.failed);
+    assert_int_equal(tally_of(db).failed, 0);
+    assert_int_equal(tally_of(db).moves + 1, tally_of(db).timed);
     kkt_db_close(db);
 }
 

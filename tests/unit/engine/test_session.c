@@ -209,12 +209,72 @@ static void fixed_parameters(void **state) {
     assert_non_null(strstr(err.message, "33"));
 }
 
+typedef struct one_row {
+    int64_t candidate_id;
+    bool from_gpu;
+    double time_us;
+} one_row;
+
+static kkt_status visit_one(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    one_row *row = context;
+    if (result->has_run && (row->candidate_id == 0 || row->candidate_id == result->candidate_id)) {
+        row->candidate_id = result->candidate_id;
+        row->from_gpu = result->run.gpu && strcmp(result->run.gpu, "NVIDIA H200") == 0;
+        row->time_us = result->run.time_us;
+    }
+    return KKT_OK;
+}
+
+/* However late they come, made-up times never stand before a GPU's. */
+static void made_up_times_rank_last(void **state) {
+    (void)state;
+    char path[128];
+    run_request request = {.db = in_folder("mixed.db", path), .fake = "seed=5", .evals = 8};
+    kkt_session_summary summary;
+    assert_int_equal(run_session(&request, &summary, NULL), KKT_OK);
+    kkt_db *db = NULL;
+    one_row row = {0};
+    kkt_result_filter filter = {0};
+    assert_int_equal(kkt_db_open(path, KKT_DB_WRITE, &db, NULL), KKT_OK);
+    assert_int_equal(kkt_db_results(db, &filter, NULL, visit_one, &row, NULL), KKT_OK);
+    assert_false(row.from_gpu);
+    kkt_build_record build = {.kernel_hash = "0", .options = "", .compiler = "nvrtc 13.0"};
+    build.outcome = KKT_OUTCOME_COMPILED;
+    kkt_run_record run = {.provenance = KKT_REPLAYED,
+                          .outcome = KKT_OUTCOME_OK,
+                          .gpu = "NVIDIA H200",
+                          .date = "2001-01-01T00:00:00Z",
+                          .time_us = 12345,
+                          .time_low_us = 12344,
+                          .time_high_us = 12346};
+    int64_t build_id;
+    int64_t run_id;
+    assert_int_equal(kkt_db_put_build(db, row.candidate_id, &build, &build_id, NULL), KKT_OK);
+    assert_int_equal(kkt_db_put_run(db, build_id, &run, &run_id, NULL), KKT_OK);
+    assert_int_equal(kkt_db_results(db, &filter, NULL, visit_one, &row, NULL), KKT_OK);
+    assert_true(row.from_gpu);
+    assert_true(row.time_us > 12344 && row.time_us < 12346);
+    kkt_db_close(db);
+}
+
+/* What cannot give a result says so instead of ending well with nothing. */
+static void empty_searches(void **state) {
+    (void)state;
+    char path[128];
+    kkt_error err = {0};
+    kkt_session_summary summary;
+    run_request request = {
+        .db = in_folder("empty.db", path), .fake = "", .fixed = "couple=tf32,transpose=1"};
+    assert_int_equal(run_session(&request, &summary, &err), KKT_ERR_MISSING);
+    assert_non_null(strstr(err.message, "transpose"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_and_reuses),
-        cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(faults_cost_one_candidate),
-        cmocka_unit_test(fixed_parameters),
+        cmocka_unit_test(measures_and_reuses),       cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(faults_cost_one_candidate), cmocka_unit_test(fixed_parameters),
+        cmocka_unit_test(made_up_times_rank_last),   cmocka_unit_test(empty_searches),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -20,7 +20,8 @@ static inline void runner_build(const emulate *e, const kkt_values *problem,
                                 const kkt_host_tensors *tensors, const kkt_solve_part *part,
                                 matrix *a) {
     const int64_t *v = problem->v;
-    const int64_t dk = v[KKT_SOLVE_DK], first = part->batch * v[KKT_SOLVE_TOKENS] + part->token;
+    const int64_t dk = v[KKT_SOLVE_DK],
+                  first = part->batch * kkt_solve_length(problem) + part->token;
     const int64_t head_k = part->head / (v[KKT_SOLVE_HEADS_V] / v[KKT_SOLVE_HEADS_K]);
     const bool gated = v[KKT_SOLVE_GATED] && e->fault != FAULT_UNGATED;
     double decay[EMULATE_MAX] = {0};
@@ -53,7 +54,7 @@ static inline void runner_part(const emulate *e, const kkt_values *problem,
                                void *out) {
     const kkt_dtype dtype = tensors->t[KKT_SOLVE_TENSOR_T].tensor.dtype;
     const int64_t heads = problem->v[KKT_SOLVE_HEADS_V];
-    const int64_t first = part->batch * problem->v[KKT_SOLVE_TOKENS] + part->token;
+    const int64_t first = part->batch * kkt_solve_length(problem) + part->token;
     matrix *a = calloc(1, sizeof *a);
     a->n = chunk;
     runner_build(e, problem, tensors, part, a);

@@ -137,6 +137,37 @@ static void macros_hold_each_parameter_once(void **state) {
     kkt_text_free(&text);
 }
 
+/* The gate is 4 bytes a token, value head and split of dv: that much less is read without it. */
+static void gdn_reads_a_gate_only_where_there_is_one(void **state) {
+    (void)state;
+    const kkt_kernel *kernel = NULL;
+    kkt_error err;
+    assert_int_equal(kkt_kernel_parse("gdn_fwd", &kernel, &err), KKT_OK);
+    for (size_t v = 0; v < kernel->variant_count; v++) {
+        const kkt_variant *variant = &kernel->variants[v];
+        double l2[2], hbm[2];
+        kkt_values config;
+        kkt_footprint footprint;
+        kkt_params_defaults(&variant->params, &config);
+        for (int gated = 0; gated < 2; gated++) {
+            kkt_values problem;
+            kkt_params_defaults(&kernel->problem, &problem);
+            problem.v[kkt_params_find(&kernel->problem, "gated")] = gated;
+            variant->footprint(&problem, &config, kkt_arch_find("sm90"), &footprint);
+            l2[gated] = footprint.l2_read_bytes;
+            hbm[gated] = footprint.hbm_read_bytes;
+        }
+        kkt_values problem;
+        kkt_params_defaults(&kernel->problem, &problem);
+        const double gates = 4.0 * (double)kkt_params_get(&kernel->problem, &problem, "tokens") *
+                             (double)kkt_params_get(&kernel->problem, &problem, "heads_v");
+        const double splits = (double)(kkt_params_get(&kernel->problem, &problem, "dv") /
+                                       kkt_params_get(&variant->params, &config, "block_dv"));
+        assert_true(hbm[1] - hbm[0] == gates);
+        assert_true(l2[1] - l2[0] == gates * splits);
+    }
+}
+
 static void tensor_helpers(void **state) {
     (void)state;
     const kkt_tensor tensor = {.name = "a", .dtype = KKT_BF16, .rank = 3, .dims = {3, 5, 7}};
@@ -162,6 +193,7 @@ int main(void) {
         cmocka_unit_test(unknown_family_lists_what_exists),
         cmocka_unit_test(sources_are_embedded_whole),
         cmocka_unit_test(macros_hold_each_parameter_once),
+        cmocka_unit_test(gdn_reads_a_gate_only_where_there_is_one),
         cmocka_unit_test(tensor_helpers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

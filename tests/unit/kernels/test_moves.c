@@ -126,9 +126,8 @@ static void finds_every_comparison(void **state) {
         char base[32];
         size_t expected = 0;
         size_t found = 0;
-        snprintf(base, sizeof base, "chunk=%d", (int)chunks[c]);
-        if (chunks[c] == 128)
-            strcat(base, ",threads=256");
+        snprintf(base, sizeof base, "chunk=%d,threads=%d", (int)chunks[c],
+                 chunks[c] == 128 ? 256 : 128);
         assert_int_equal(make(base), KKT_OK);
         for (size_t i = 0; i < f.kernel->claim_count; i++)
             for (size_t j = 0; j < f.kernel->claims[i].count; j++) {

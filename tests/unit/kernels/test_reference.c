@@ -106,6 +106,36 @@ static void matches_the_definition(void **state) {
     kkt_host_tensors_free(&f.tensors);
 }
 
+/* Every part in order, then some from the end back, after the boundaries themselves; one search a
+ * part over all sequences would take minutes. Another chunk begins anew. */
+static void parts_of_many_sequences(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f, "sequences=200000,tokens=1000000,heads_k=1,heads_v=2,dk=16,gated=0", 16,
+                 KKT_SOLVE_CASE_ZERO_BETA, 3);
+    const int32_t *cu = f.tensors.t[KKT_SOLVE_TENSOR_CU_SEQLENS].data;
+    kkt_solve_part part;
+    for (int chunk = 16; chunk <= 32; chunk *= 2) {
+        int64_t index = 0;
+        for (int s = 0; s < 200000; s++) {
+            for (int32_t token = cu[s]; token < cu[s + 1]; token += chunk)
+                for (int64_t head = 0; head < 2; head++, index++) {
+                    const int32_t left = cu[s + 1] - token;
+                    assert_true(kkt_solve_part_at(&f.problem, chunk, &f.tensors, index, &part));
+                    assert_true(part.token == token && part.head == head && part.batch == 0);
+                    assert_true(part.rows == (left < chunk ? left : chunk));
+                }
+        }
+        assert_int_equal(kkt_solve_chunk_count(&f.problem, chunk, &f.tensors) * 2, index);
+        assert_false(kkt_solve_part_at(&f.problem, chunk, &f.tensors, index, &part));
+        assert_true(kkt_solve_part_at(&f.problem, chunk, &f.tensors, index - 1, &part));
+        assert_int_equal(part.token + part.rows, 1000000);
+        assert_true(kkt_solve_part_at(&f.problem, chunk, &f.tensors, 0, &part));
+        assert_int_equal(part.token, 0);
+    }
+    kkt_host_tensors_free(&f.tensors);
+}
+
 static void zero_beta_gives_the_identity(void **state) {
     (void)state;
     fixture f;
@@ -370,11 +400,18 @@ static void impossible_problems(void **state) {
     problem.v[KKT_SOLVE_BATCH] = 2;
     problem.v[KKT_SOLVE_SEQUENCES] = 3;
     assert_false(kkt_solve_problem_valid(&problem, reason, sizeof reason));
+    kkt_params_defaults(&kkt_solve_problem_table, &problem);
+    for (int64_t dk = 16; dk <= 256; dk++) {
+        problem.v[KKT_SOLVE_DK] = dk;
+        assert_int_equal(kkt_solve_problem_valid(&problem, reason, sizeof reason), dk % 16 == 0);
+    }
+    assert_string_equal(reason, "dk 255 is no multiple of 16");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matches_the_definition),
+        cmocka_unit_test(parts_of_many_sequences),
         cmocka_unit_test(zero_beta_gives_the_identity),
         cmocka_unit_test(sub_diagonal_negates_the_lower_part),
         cmocka_unit_test(zero_gate_equals_no_gate),

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "db/recording.h"
+#include "model/predict.h"
+#include "reports/canonical.h"
 #include "reports/html_files.h"
 #include "reports/lookup.h"
 #include "schema.h"
@@ -407,6 +409,63 @@ static void test_lookup(void **state) {
     assert_non_null(strstr(f->error.message, "48"));
 }
 
+/* A neighbour's configuration, with the launch and the prediction of the problem asked. */
+static void test_nearest_is_of_the_problem_asked(void **state) {
+    fixture *f = *state;
+    add_measured(f, "", "chunk=32,threads=128,kload=cp_async", 70, 71, 72);
+    add_measured(f, "", "chunk=32,threads=128,heads_per_block=4", 71, 72, 73); /* ties */
+    add_measured(f, "tokens=8192", "chunk=64,threads=64,heads_per_block=4", 30, 31, 32);
+    kkt_view view = make_view(f);
+    kkt_values problem, config;
+    kkt_plan plan;
+    kkt_footprint footprint;
+    kkt_prediction prediction;
+    kkt_lookup found = find(f, &view, "dk=256,heads_v=32", 32);
+    assert_int_equal(found.tier, KKT_LOOKUP_NEAREST);
+    assert_int_equal(lround(found.entry.time_us), 71);
+    kkt_params_defaults(&f->kernel->problem, &problem);
+    kkt_params_defaults(&f->variant->params, &config);
+    assert_int_equal(
+        kkt_params_parse(&f->kernel->problem, "dk=256,heads_v=32", &problem, NULL, NULL), KKT_OK);
+    assert_int_equal(kkt_params_parse(&f->variant->params, found.entry.config, &config, NULL, NULL),
+                     KKT_OK);
+    f->variant->plan(&problem, &config, f->arch, &plan);
+    assert_int_equal(found.entry.smem_bytes, plan.launches[0].dynamic_smem_bytes);
+    assert_int_equal(found.entry.threads, plan.launches[0].block[0]);
+    memset(&footprint, 0, sizeof footprint);
+    f->variant->footprint(&problem, &config, f->arch, &footprint);
+    kkt_predict(&footprint, f->arch, f->device, NULL, &prediction);
+    assert_true(fabs(found.entry.predicted_us - prediction.predicted_us) < 1e-9);
+    assert_int_equal(found.entry.registers, prediction.registers); /* not the other binary's 96 */
+    assert_int_equal(found.entry.tie_count, 0); /* four heads a block do not divide two */
+    assert_int_equal(find(f, &view, "", 32).entry.tie_count, 1);
+
+    /* Another number of tokens needs the same binary: what its compiler said holds. */
+    found = find(f, &view, "tokens=30000", 32);
+    assert_int_equal(found.tier, KKT_LOOKUP_NEAREST);
+    assert_int_equal(found.entry.registers, 96);
+    assert_int_equal(found.entry.tie_count, 1);
+
+    /* No neighbour's configuration applies: the model answers for this problem. */
+    found = find(f, &view, "tokens=8192,heads_v=16", 64);
+    assert_int_equal(found.tier, KKT_LOOKUP_MODEL);
+    assert_int_equal(kkt_pair_integer(found.entry.config, "heads_per_block", 0), 1);
+}
+
+/* Where nothing can launch: the kernel's defaults, marked as such. */
+static void test_nothing_can_launch(void **state) {
+    fixture *f = *state;
+    kkt_values problem;
+    kkt_lookup found;
+    const kkt_arch *arch = kkt_arch_find("sm75"); /* no asynchronous copies, no bf16 products */
+    kkt_params_defaults(&f->kernel->problem, &problem);
+    assert_int_equal(kkt_lookup_find(NULL, 0, f->kernel, &problem, 0, arch, kkt_device_first(arch),
+                                     f->arena, &found, &f->error),
+                     KKT_OK);
+    assert_int_equal(found.tier, KKT_LOOKUP_DEFAULT);
+    assert_string_equal(found.entry.config, canonical(f, &f->variant->params, ""));
+}
+
 static void test_hostile_exports(void **state) {
     fixture *f = *state;
     static const struct {
@@ -452,6 +511,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_html_and_markdown_agree, setup, teardown),
         cmocka_unit_test_setup_teardown(test_written_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lookup, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nearest_is_of_the_problem_asked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_can_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_exports, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,10 @@
 
 #include <math.h>
 
+#include "model/predict.h"
 #include "reports/canonical.h"
 #include "reports/ledger_share.h"
+#include "reports/modelled.h"
 
 static void assert_config_has(const kkt_entry *entry, const char *key, const char *value) {
     if (!kkt_pair_is(entry->config, key, value))
@@ -104,6 +106,65 @@ static void test_compiled_before_predicted(void **state) {
     assert_string_equal(kkt_entry_provenance(entry_at(f, &view, "tokens=4096", 16)), "predicted");
 }
 
+/* Nothing timed and the same prediction: the one that says least, whatever its text. */
+static void test_equal_predictions_prefer_the_defaults(void **state) {
+    fixture *f = *state;
+    static const char *const configs[] = {"chunk=64,assemble_fused=0", "chunk=64",
+                                          "chunk=64,assemble_fused=0,negate_early=0"};
+    for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
+        kkt_identity id = identity(f, "tokens=4096", configs[i]);
+        add_build(f, &id, f->hash);
+    }
+    kkt_view view = make_view(f);
+    const kkt_entry *entry = entry_at(f, &view, "tokens=4096", 64);
+    assert_string_equal(kkt_entry_provenance(entry), "compiled");
+    assert_string_equal(entry->config, canonical(f, &f->variant->params, "chunk=64"));
+    assert_int_equal(entry->departures, 0);
+}
+
+static double predicted(const kkt_variant *variant, const kkt_values *problem,
+                        const kkt_values *config, const kkt_arch *arch) {
+    char reason[320];
+    kkt_footprint footprint;
+    kkt_prediction prediction;
+    if (!variant->applicable(problem, config, arch, reason, sizeof reason))
+        return (double)INFINITY;
+    memset(&footprint, 0, sizeof footprint);
+    variant->footprint(problem, config, arch, &footprint);
+    kkt_predict(&footprint, arch, kkt_device_first(arch), NULL, &prediction);
+    return prediction.infeasible == KKT_FEASIBLE && !prediction.spills ? prediction.predicted_us
+                                                                       : (double)INFINITY;
+}
+
+/* What the model likes best leaves a default only where that gains something. */
+static void test_the_model_departs_for_a_reason(void **state) {
+    fixture *f = *state;
+    static const char *const archs[] = {"sm80", "sm89", "sm90", "sm120"};
+    static const int64_t chunks[] = {16, 32, 64, 128};
+    int departed = 0;
+    for (size_t a = 0; a < sizeof archs / sizeof archs[0]; a++)
+        for (size_t c = 0; c < sizeof chunks / sizeof chunks[0]; c++) {
+            const kkt_arch *arch = kkt_arch_find(archs[a]);
+            kkt_values problem, config;
+            kkt_params_defaults(&f->kernel->problem, &problem);
+            assert_true(kkt_modelled_best(f->kernel, f->variant, arch, kkt_device_first(arch),
+                                          &problem, chunks[c], &config));
+            double best = predicted(f->variant, &problem, &config, arch);
+            for (size_t p = 0; p < f->variant->params.count; p++) {
+                const kkt_param *param = &f->variant->params.params[p];
+                kkt_values other = config;
+                other.v[p] = param->fallback;
+                if (other.v[p] == config.v[p] || strcmp(param->name, "chunk") == 0)
+                    continue;
+                departed++;
+                if (predicted(f->variant, &problem, &other, arch) <= best)
+                    fail_msg("%s, chunk %lld: %s gains nothing", archs[a], (long long)chunks[c],
+                             param->name);
+            }
+        }
+    assert_true(departed > 0);
+}
+
 static void test_failures_never_win(void **state) {
     fixture *f = *state;
     kkt_identity wrong = identity(f, "", "chunk=64,threads=64");
@@ -157,27 +218,6 @@ static void test_rejects_are_grouped_by_wording(void **state) {
     assert_int_equal(view.rejects[1].count, 1);
 }
 
-static void test_effects(void **state) {
-    fixture *f = *state;
-    add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
-    add_measured(f, "", "chunk=64,threads=64,inverse=row", 139, 140, 141);
-    add_measured(f, "", "chunk=64,threads=128,inverse=row", 149, 150, 151);
-    kkt_view view = make_view(f);
-    bool seen = false;
-    for (size_t i = 0; i < view.effect_count; i++) {
-        const kkt_effect *effect = &view.effects[i];
-        if (strcmp(effect->kernel, "kkt_solve") == 0 && effect->chunk == 64 &&
-            strcmp(effect->param, "inverse") == 0 && strcmp(effect->value, "row") == 0) {
-            assert_int_equal(lround(effect->best->time_us), 140);
-            seen = true;
-        }
-    }
-    assert_true(seen);
-    kkt_text text = render(f, &view, "markdown");
-    assert_non_null(strstr(text.data, "holds: 40.0 % faster"));
-    kkt_text_free(&text);
-}
-
 static void test_share_of_the_inverse(void **state) {
     (void)state;
     /* 1315 multiply-adds a token of the recursion to base 16 against 81920 of the rest. */
@@ -195,9 +235,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_equal_times_break_by_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale_is_kept_and_marked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_compiled_before_predicted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_equal_predictions_prefer_the_defaults, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_the_model_departs_for_a_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failures_never_win, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rejects_are_grouped_by_wording, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_effects, setup, teardown),
         cmocka_unit_test(test_share_of_the_inverse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

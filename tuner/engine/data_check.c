@@ -1,21 +1,26 @@
-#include "cli/data_check.h"
+#include "tuner/engine/data_check.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/progress.h"
 #include "tuner/engine/gate.h"
 
-double kkt_path_rounding(const kkt_param_table *params, const kkt_values *config, uint64_t given) {
-    const int at = kkt_params_find(params, "couple");
-    char buffer[24];
-    const bool tf32 =
-        at >= 0 && (given >> at & 1) &&
-        strcmp(kkt_param_value_text(&params->params[at], config->v[at], buffer), "tf32") == 0;
-    return tf32 ? 0x1p-11 : 0x1p-24;
+#define FP32_ROUNDING 0x1p-24
+
+double kkt_path_rounding(const kkt_variant *variant, const kkt_values *config, uint64_t given) {
+    if (!variant->rounding)
+        return FP32_ROUNDING;
+    double rounding = variant->rounding(config);
+    for (size_t p = 0; p < variant->params.count; p++) {
+        const kkt_param *param = &variant->params.params[p];
+        for (size_t v = 0; v < param->count && !(given >> p & 1); v++) {
+            kkt_values other = *config;
+            other.v[p] = param->values[v];
+            rounding = fmin(rounding, variant->rounding(&other));
+        }
+    }
+    return rounding;
 }
 
 /* Conditioning explains errors up to cond x rounding; that is allowed for, but never beyond what
@@ -24,9 +29,9 @@ void kkt_data_check_judge(kkt_data_check *check, double base_tolerance, double l
                           double rounding) {
     const kkt_score *score = &check->score;
     const double explained = isnan(check->cond_estimate) ? 0.0 : check->cond_estimate * rounding;
+    check->rounding = rounding;
     check->tolerance = fmax(base_tolerance, fmin(explained, largest_tolerance));
-    const bool right =
-        !score->not_finite && !score->inexact && kkt_score_rel_fro(score) <= check->tolerance;
+    const bool right = kkt_score_right(score, check->tolerance, NULL, 0);
     const bool unbounded = !isfinite(score->growth) || check->excess > 1.0 + 1e-6;
     if (unbounded || (explained > largest_tolerance && !(check->compared && right)))
         check->verdict = "ill_conditioned";
@@ -57,13 +62,6 @@ static void store_regions(const kkt_host_tensors *store, const kkt_region *regio
     }
 }
 
-static int64_t regions_size(const kkt_region *regions, int count) {
-    int64_t size = 0;
-    for (int r = 0; r < count; r++)
-        size += regions[r].rows * regions[r].columns;
-    return size;
-}
-
 static double largest_value(const double *values, int64_t count) {
     double largest = 0.0;
     for (int64_t i = 0; i < count; i++)
@@ -78,7 +76,7 @@ static kkt_status check_part(const kkt_data_check_request *request, int64_t part
     kkt_region regions[KKT_REGIONS_MAX];
     const int count =
         kernel->part_regions(request->problem, request->config, request->inputs, part, regions);
-    const int64_t size = regions_size(regions, count);
+    const int64_t size = kkt_regions_size(regions, count);
     if (size == 0)
         return KKT_OK;
     double *values = calloc((size_t)size, sizeof *values);
@@ -117,83 +115,17 @@ kkt_status kkt_data_check_run(const kkt_data_check_request *request, kkt_data_ch
     const bool all = request->max_parts <= 0 || request->max_parts >= out->parts;
     out->parts_checked = all ? out->parts : request->max_parts;
     const int64_t every = out->parts_checked / CONDITION_PARTS + 1;
-    kkt_progress progress;
-    kkt_progress_open(&progress);
     kkt_status status = KKT_OK;
     for (int64_t i = 0; i < out->parts_checked && status == KKT_OK; i++) {
-        const int64_t part = all || out->parts_checked < 2
-                                 ? i
-                                 : (int64_t)((double)i * (double)(out->parts - 1) /
-                                                 (double)(out->parts_checked - 1) +
-                                             0.5);
+        const int64_t part = kkt_gate_part(i, out->parts_checked, out->parts);
         status = check_part(request, part, i % every == 0, out, err);
-        if (out->parts_checked > CONDITION_PARTS && (i % 256 == 255 || i + 1 == out->parts_checked))
-            kkt_progress_show(&progress, "reference", i + 1, out->parts_checked, "");
+        if (request->progress && (i % 256 == 255 || i + 1 == out->parts_checked))
+            request->progress(request->context, i + 1, out->parts_checked);
     }
-    kkt_progress_close(&progress);
     double base, largest;
     tolerances(request, &base, &largest);
     kkt_data_check_judge(
         out, base, largest,
-        kkt_path_rounding(&request->variant->params, request->config, request->config_given));
+        kkt_path_rounding(request->variant, request->config, request->config_given));
     return status;
-}
-
-kkt_json *kkt_data_check_json(const kkt_data_check *check, const char *kernel, const char *problem,
-                              const char *config) {
-    kkt_json *root = kkt_json_object();
-    kkt_json_add_string(root, "schema", "kkttune.check/1");
-    kkt_json_add_string(root, "kernel", kernel);
-    if (problem)
-        kkt_json_add_string(root, "problem", problem);
-    if (config)
-        kkt_json_add_string(root, "config", config);
-    kkt_json_add_string(root, "verdict", check->verdict);
-    kkt_json_add_real(root, "rel_fro", kkt_score_rel_fro(&check->score));
-    kkt_json_add_real(root, "max_abs", check->score.max_abs);
-    kkt_json_add_real(root, "tolerance", check->tolerance);
-    kkt_json_add_real(root, "growth", check->score.growth);
-    kkt_json_add_real(root, "growth_bound", check->growth_bound);
-    kkt_json_add_real(root, "cond_estimate", check->cond_estimate);
-    kkt_json_add_bool(root, "compared", check->compared);
-    kkt_json_add_int(root, "elements", check->score.elements);
-    kkt_json_add_int(root, "inexact", check->score.inexact);
-    kkt_json_add_int(root, "not_finite", check->score.not_finite);
-    kkt_json_add_int(root, "parts", check->parts);
-    kkt_json_add_int(root, "parts_checked", check->parts_checked);
-    return root;
-}
-
-void kkt_data_check_print(const kkt_data_check *check) {
-    const kkt_score *score = &check->score;
-    printf("verdict        %s\n", check->verdict);
-    printf("rel_fro        %.3e (tolerance %.1e)\n", kkt_score_rel_fro(score), check->tolerance);
-    printf("max_abs        %.3e\n", score->max_abs);
-    printf("growth         %.4g", score->growth);
-    if (isfinite(check->growth_bound))
-        printf(" (at most %.4g where 0 <= beta |k|^2 <= 2)", check->growth_bound);
-    printf("\ncond_estimate  %.3g\n", check->cond_estimate);
-    if (score->inexact)
-        printf("inexact        %" PRId64 " of %" PRId64 " elements\n", score->inexact,
-               score->elements);
-    if (score->not_finite)
-        printf("not_finite     %" PRId64 " of %" PRId64 " elements\n", score->not_finite,
-               score->elements);
-    if (check->parts_checked < check->parts)
-        printf("checked        %" PRId64 " of %" PRId64 " chunks and heads\n", check->parts_checked,
-               check->parts);
-}
-
-kkt_status kkt_data_check_status(const kkt_data_check *check, const char *what, kkt_error *err) {
-    if (!check->compared || strcmp(check->verdict, "wrong_result") != 0)
-        return KKT_OK;
-    const kkt_score *score = &check->score;
-    if (score->not_finite || score->inexact)
-        return kkt_fail(err, KKT_ERR_MISSING, 0,
-                        "%s is wrong: %" PRId64 " elements are not finite, %" PRId64
-                        " that must be exactly 0 or 1 are not",
-                        what, score->not_finite, score->inexact);
-    return kkt_fail(err, KKT_ERR_MISSING, 0,
-                    "%s is wrong: relative error %.2e is above the tolerance %.1e", what,
-                    kkt_score_rel_fro(score), check->tolerance);
 }

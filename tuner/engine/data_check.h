@@ -1,9 +1,8 @@
 /* Judging a result on a user's own data: error against the reference, growth and conditioning of
  * the inputs, and one word for both. Used by `reference` and `run`. */
-#ifndef KKT_CLI_DATA_CHECK_H
-#define KKT_CLI_DATA_CHECK_H
+#ifndef KKT_TUNER_DATA_CHECK_H
+#define KKT_TUNER_DATA_CHECK_H
 
-#include "base/json.h"
 #include "kernels/kernel.h"
 
 typedef struct kkt_data_check {
@@ -12,6 +11,7 @@ typedef struct kkt_data_check {
     double growth_bound;  /* what the mathematics allows; infinite: no bound */
     double excess;        /* largest growth / growth_bound of a part */
     double tolerance;     /* relative Frobenius error allowed */
+    double rounding;      /* unit roundoff of the path that was judged */
     int64_t parts, parts_checked;
     bool compared;       /* a result of someone else's was judged, not the reference's own */
     const char *verdict; /* "ok", "wrong_result" or "ill_conditioned" */
@@ -27,24 +27,20 @@ typedef struct kkt_data_check_request {
      * stored (NULL: nowhere). The two may be the same. */
     kkt_host_tensors *actual, *store;
     int64_t max_parts; /* parts checked, spread over all; 0: every one */
+    /* Called now and then with the parts that are done; NULL: never. */
+    void (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
 } kkt_data_check_request;
 
 /* Computes, stores and compares. The kernel must have a reference. */
 kkt_status kkt_data_check_run(const kkt_data_check_request *request, kkt_data_check *out,
                               kkt_error *err);
-/* Sets tolerance and verdict from score, cond_estimate, excess and compared. `rounding`: of the
- * precision path's arithmetic, relative. */
+/* Sets tolerance, rounding and verdict from score, cond_estimate, excess and compared. `rounding`:
+ * of the precision path's arithmetic, relative. */
 void kkt_data_check_judge(kkt_data_check *check, double base_tolerance, double largest_tolerance,
                           double rounding);
-/* The unit roundoff of a configuration's path: of tf32 where the user chose tf32 couplings, else
- * of fp32. */
-double kkt_path_rounding(const kkt_param_table *params, const kkt_values *config, uint64_t given);
-
-/* schema kkttune.check/1 without the final printing; NULL texts are left out. */
-kkt_json *kkt_data_check_json(const kkt_data_check *check, const char *kernel, const char *problem,
-                              const char *config);
-void kkt_data_check_print(const kkt_data_check *check);
-/* KKT_OK, or for a wrong result KKT_ERR_MISSING with one sentence. */
-kkt_status kkt_data_check_status(const kkt_data_check *check, const char *what, kkt_error *err);
+/* The unit roundoff of a configuration's path. What `given` (bits of parameters) leaves open is
+ * taken at its most exact: a user who names no path is held to none. */
+double kkt_path_rounding(const kkt_variant *variant, const kkt_values *config, uint64_t given);
 
 #endif

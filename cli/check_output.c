@@ -1,0 +1,83 @@
+#include "cli/check_output.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/progress.h"
+#include "tuner/engine/gate.h"
+
+enum { SHOWN_PARTS = 2048 }; /* fewer are judged in a moment */
+
+static void show(void *context, int64_t done, int64_t total) {
+    if (total > SHOWN_PARTS)
+        kkt_progress_show(context, "reference", done, total, "");
+}
+
+kkt_status kkt_check_run(const kkt_data_check_request *request, kkt_data_check *out,
+                         kkt_error *err) {
+    kkt_progress progress;
+    kkt_data_check_request shown = *request;
+    shown.progress = show;
+    shown.context = &progress;
+    kkt_progress_open(&progress);
+    kkt_status status = kkt_data_check_run(&shown, out, err);
+    kkt_progress_close(&progress);
+    return status;
+}
+
+kkt_json *kkt_check_json(const kkt_data_check *check, const char *kernel, const char *problem,
+                         const char *config) {
+    kkt_json *root = kkt_json_object();
+    kkt_json_add_string(root, "schema", "kkttune.check/1");
+    kkt_json_add_string(root, "kernel", kernel);
+    if (problem)
+        kkt_json_add_string(root, "problem", problem);
+    if (config)
+        kkt_json_add_string(root, "config", config);
+    kkt_json_add_string(root, "verdict", check->verdict);
+    kkt_json_add_real(root, "rel_fro", kkt_score_rel_fro(&check->score));
+    kkt_json_add_real(root, "max_abs", check->score.max_abs);
+    kkt_json_add_real(root, "tolerance", check->tolerance);
+    kkt_json_add_real(root, "rounding", check->rounding);
+    kkt_json_add_real(root, "growth", check->score.growth);
+    kkt_json_add_real(root, "growth_bound", check->growth_bound);
+    kkt_json_add_real(root, "cond_estimate", check->cond_estimate);
+    kkt_json_add_bool(root, "compared", check->compared);
+    kkt_json_add_int(root, "elements", check->score.elements);
+    kkt_json_add_int(root, "inexact", check->score.inexact);
+    kkt_json_add_int(root, "not_finite", check->score.not_finite);
+    kkt_json_add_int(root, "parts", check->parts);
+    kkt_json_add_int(root, "parts_checked", check->parts_checked);
+    return root;
+}
+
+void kkt_check_print(const kkt_data_check *check) {
+    const kkt_score *score = &check->score;
+    printf("verdict        %s\n", check->verdict);
+    printf("rel_fro        %.3e (tolerance %.1e)\n", kkt_score_rel_fro(score), check->tolerance);
+    printf("max_abs        %.3e\n", score->max_abs);
+    printf("growth         %.4g", score->growth);
+    if (isfinite(check->growth_bound))
+        printf(" (at most %.4g where 0 <= beta |k|^2 <= 2)", check->growth_bound);
+    printf("\ncond_estimate  %.3g\n", check->cond_estimate);
+    printf("rounding       %.3g\n", check->rounding);
+    if (score->inexact)
+        printf("inexact        %" PRId64 " of %" PRId64 " elements\n", score->inexact,
+               score->elements);
+    if (score->not_finite)
+        printf("not_finite     %" PRId64 " of %" PRId64 " elements\n", score->not_finite,
+               score->elements);
+    if (check->parts_checked < check->parts)
+        printf("checked        %" PRId64 " of %" PRId64 " chunks and heads\n", check->parts_checked,
+               check->parts);
+}
+
+kkt_status kkt_check_status(const kkt_data_check *check, const char *what, kkt_error *err) {
+    if (!check->compared || strcmp(check->verdict, "wrong_result") != 0)
+        return KKT_OK;
+    char finding[160] = "";
+    kkt_score_right(&check->score, check->tolerance, finding, sizeof finding);
+    return kkt_fail(err, KKT_ERR_MISSING, 0, "%s is wrong: %s", what, finding);
+}

@@ -1,0 +1,33 @@
+#include "cli/data_options.h"
+
+#include "base/file.h"
+
+static kkt_status read_folders(const kkt_args *args, kkt_data_options *out, kkt_error *err) {
+    out->in = kkt_args_get(args, "--in");
+    out->out = kkt_args_get(args, "--out");
+    if (!out->in)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "option --in DIR is needed: the inputs' folder");
+    if (!out->out)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "option --out DIR is needed: the result's folder");
+    kkt_status status = kkt_folder_make(out->out, err);
+    return status == KKT_OK ? kkt_folder_check_writable(out->out, err) : status;
+}
+
+kkt_status kkt_data_options_read(const kkt_args *args, bool device_code, kkt_data_options *out,
+                                 kkt_error *err) {
+    kkt_status status = kkt_kernel_parse(kkt_args_operand(args, 0), &out->kernel, err);
+    if (status != KKT_OK)
+        return status;
+    out->variant = &out->kernel->variants[0];
+    if (device_code && !out->variant->source)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "kernel %s has no device code yet: the model alone knows it",
+                        out->kernel->name);
+    if (!out->kernel->reference)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "kernel %s has no reference", out->kernel->name);
+    const char *config = kkt_args_get(args, "--config");
+    kkt_params_defaults(&out->variant->params, &out->config);
+    status = kkt_params_parse(&out->variant->params, config ? config : "", &out->config,
+                              &out->config_given, err);
+    return status == KKT_OK ? read_folders(args, out, err) : status;
+}

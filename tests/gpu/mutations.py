@@ -1,0 +1,146 @@
+"""Makes and judges the faulty kernels of mutations.sh.
+
+make KERNELS WORK:    a copy of the sources a mutation, WORK/NAME/, with its edits; a copy without
+                      any is WORK/none/. An edit's text must occur exactly once.
+verify PROGRAM WORK:  `PROGRAM verify --sources` on each copy; one line a mutation.
+"""
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+PROBLEM = "tokens=2048,heads_k=2,heads_v=4,dk=64"
+BLOCKS = "chunk=64,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
+FLAT = "chunk=64,inverse=flat,base=16,couple=fp32,threads=64,heads_per_block=2"
+ROW = "chunk=64,inverse=row,threads=32,heads_per_block=1"
+REST = "kload=cp_async,block_pad=1,row_stride=16,transpose=0,negate_early=1,assemble_fused=1"
+LARGE = "chunk=128,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
+
+KERNEL = "kkt_solve/kkt_solve.cu"
+COUPLING = "device/coupling.cuh"
+SUBSTITUTION = "device/substitution.cuh"
+BAD = ("wrong_result", "racy")
+
+Mutation = collections.namedtuple("Mutation", "name what edits bad good", defaults=((),))
+
+MUTATIONS = [
+    Mutation("no_negation", "blocks below the diagonal are not negated", [
+        (KERNEL, "const float factor = P::negate_early && coupled ? -between : between;",
+         "const float factor = between;")], [BLOCKS]),
+    Mutation("no_sign", "the coupling's result is not negated", [
+        (KERNEL, "constexpr float sign = P::negate_early ? 1.0f : -1.0f;",
+         "constexpr float sign = 1.0f;")],
+        [BLOCKS + ",negate_early=0"], [BLOCKS]),
+    Mutation("no_row_backup", "a row of L is overwritten while it is read", [
+        (SUBSTITUTION, "x[n] -= l[d] * head[(k + d) * L::row_words + j];",
+         "{ x[n] -= l[d] * head[(k + d) * L::row_words + j]; if (j < i) row[j] = x[n]; }")],
+        [ROW], [BLOCKS]),
+    Mutation("diagonal_kept", "L's diagonal stays instead of ones", [
+        (KERNEL, "a = row > column ? a : row == column ? 1.0f : 0.0f;",
+         "a = row >= column ? a : 0.0f;"),
+        (KERNEL, "b = row > column + 1 ? b : row == column + 1 ? 1.0f : 0.0f;",
+         "b = row >= column + 1 ? b : 0.0f;")], [ROW], [BLOCKS]),
+    Mutation("upper_not_cleared", "what is above the diagonal stays from K", [
+        (KERNEL, "store_sub<Lower, kRowMajor>(sub, 0.0f, 0.0f, lane);", ""),
+        (KERNEL, "Lower::store_2(head + p.at[0][1], 0.0f, 0.0f);", ";")], [ROW], [BLOCKS]),
+    Mutation("no_barrier_load", "K is multiplied before all of it is there", [
+        (KERNEL, "    __syncthreads();\n\n    Fragment k_kt", "    Fragment k_kt")], [BLOCKS]),
+    Mutation("no_barrier_tile", "L overwrites K while other warps read it", [
+        (KERNEL, "__syncthreads(); // K was read by all, the tables are complete", "")],
+        [LARGE]),
+    Mutation("no_barrier_couple", "couplings begin before all blocks are inverted", [
+        (KERNEL, "    team.sync();\n    if constexpr (P::inverse == kRecursive)",
+         "    if constexpr (P::inverse == kRecursive)")], [BLOCKS]),
+    Mutation("ungated", "the decay is left out of a gated problem", [
+        (KERNEL, "static constexpr bool gated = KKT_GATED;",
+         "static constexpr bool gated = false;"),
+        (KERNEL, "static constexpr int tables = P::gated ? 4 : 1;",
+         "static constexpr int tables = KKT_GATED ? 4 : 1;")], [BLOCKS, FLAT]),
+    Mutation("no_transpose", "the right operand is taken as it is stored", [
+        (COUPLING, "constexpr Order transposed = IN == kRowMajor ? kColumnMajor : kRowMajor;",
+         "constexpr Order transposed = IN;")], [BLOCKS, FLAT + ",transpose=1"], [ROW]),
+    Mutation("one_tile_size", "the last tile is forgotten, at chunk 128 alone", [
+        (KERNEL, "static constexpr int count = side * (side + 1) / 2;",
+         "static constexpr int count = side * (side + 1) / 2 - (P::chunk == 128);")],
+        [LARGE], [BLOCKS, ROW]),
+    Mutation("no_tail_mask", "rows past a sequence's end are written", [
+        (KERNEL, "if (first_row + lane_row < w.rows)", "")], [BLOCKS, FLAT]),
+    Mutation("no_load_mask", "a sequence's last chunk is one row short", [
+        (KERNEL, "rows = left < P::chunk ? (int)left : P::chunk;",
+         "rows = left < P::chunk ? (int)left - 1 : P::chunk;")], [BLOCKS]),
+]
+
+
+def make(kernels, work):
+    gone = []
+    for mutation in [Mutation("none", "", [], [])] + MUTATIONS:
+        copy = work / mutation.name
+        shutil.copytree(kernels, copy)
+        for name, old, new in mutation.edits:
+            path = copy / name
+            text = path.read_text() if path.is_file() else ""
+            if text.count(old) != 1:
+                gone.append(f"mutations: {mutation.name}: {text.count(old)} places instead of one "
+                            f"in {name}: {old!r}")
+                continue
+            path.write_text(text.replace(old, new))
+    if gone:
+        sys.exit("\n".join(gone + ["mutations: adapt tests/gpu/mutations.py to the sources"]))
+    print(f"mutations: {len(MUTATIONS)} faults put in")
+
+
+def verify(program, folder, config):
+    """Outcome and reason of one configuration with the sources of a folder."""
+    given = dict(pair.split("=") for pair in (REST + "," + config).split(","))
+    if given["inverse"] == "row":
+        for idle in ("base", "couple", "block_pad", "transpose", "negate_early", "assemble_fused"):
+            given.pop(idle, None)
+    text = ",".join(f"{key}={value}" for key, value in given.items())
+    done = subprocess.run(
+        [program, "verify", "kkt_solve", "--sources", folder, "--problem", PROBLEM, "--config",
+         text, "--count", "1", "--cache", folder.parent / "cache", "--json"], capture_output=True, text=True, timeout=120)
+    if not done.stdout:
+        return "none", done.stderr.strip()
+    row = json.loads(done.stdout)["candidates"][0]
+    return row["outcome"], row.get("reason") or ""
+
+
+def judge(mutation, program, work):
+    problems, told = [], []
+    for config, wanted in [(c, BAD) for c in mutation.bad] + [(c, ("ok",)) for c in mutation.good]:
+        outcome, reason = verify(program, work / mutation.name, config)
+        told.append(outcome)
+        if outcome not in wanted:
+            problems.append(f"    {config}: {outcome}, not {' or '.join(wanted)}: {reason}")
+        elif wanted is BAD and config is mutation.bad[0]:
+            told[-1] += f" ({reason[:90]})"
+    return mutation, told, problems
+
+
+def run(program, work):
+    begin = time.monotonic()
+    every = sorted({c for m in MUTATIONS for c in [*m.bad, *m.good]})
+    plan = [Mutation("none", "the sources as they are", [], [], every)] + MUTATIONS
+    workers = min(8, os.cpu_count() or 1)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for mutation, told, problems in pool.map(lambda m: judge(m, program, work), plan):
+            failed += bool(problems)
+            print(f"mutations: {'FAILED' if problems else 'found' if mutation.bad else 'right'} "
+                  f"{mutation.name}: {mutation.what}: {', '.join(told)}", flush=True)
+            print(*problems, sep="\n", end="\n" if problems else "")
+    print(f"mutations: {len(plan) - failed} of {len(plan)} as expected, "
+          f"{time.monotonic() - begin:.0f} s")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "make":
+        make(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]))
+    else:
+        run(sys.argv[2], pathlib.Path(sys.argv[3]))

@@ -1,0 +1,70 @@
+#!/bin/sh
+# compute-sanitizer over a spread of configurations, on the GPU: memcheck, racecheck and synccheck
+# must find nothing, and racecheck must find a barrier that was taken out. KKT_GPU_COUNT: how many
+# configurations a problem (default 16). Exit 77: no GPU or no compute-sanitizer here.
+set -eu
+program=$(readlink -f "${KKTTUNE_PROGRAM:?the program to test}")
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+kernels=$(readlink -f "${KKTTUNE_KERNELS:-$here/../../kernels}")
+count=${KKT_GPU_COUNT:-16}
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+
+nvidia-smi --query-gpu=compute_cap --format=csv,noheader >/dev/null 2>&1 || {
+    echo "sanitize: no GPU here, skipped"
+    exit 77
+}
+command -v compute-sanitizer >/dev/null || {
+    echo "sanitize: no compute-sanitizer here, skipped"
+    exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failed=0
+
+# sanitize TOOL [OPTION...]: `verify` under a tool, kernels of the worker process included. The
+# findings are in log, their number in $findings; the tools count warnings of their own too.
+sanitize() {
+    tool=$1
+    shift
+    begun=$(date +%s)
+    code=0
+    # The compiler's processes never touch the GPU; that is no error.
+    compute-sanitizer --tool "$tool" --target-processes all --require-cuda-init no --log-file log \
+        --print-limit 20 "$program" verify kkt_solve --cache cache --json "$@" >out.json 2>err ||
+        code=$?
+    summaries=$(grep -c 'SUMMARY:' log) || {
+        echo "sanitize: $tool said nothing; exit code $code: $(cat err)"
+        exit 1
+    }
+    findings=$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' log | awk '{ n += $1 } END { print n + 0 }')
+    echo "sanitize: $tool $*: $findings findings in $summaries summaries, exit code $code," \
+        "$(($(date +%s) - begun)) s"
+}
+
+clean() {
+    sanitize "$@"
+    if [ "$findings" -ne 0 ] || [ "$code" -ne 0 ]; then
+        failed=1
+        head -n 60 log
+        cat err
+    fi
+}
+
+for tool in memcheck racecheck synccheck; do
+    for problem in tokens=300,heads_k=1,heads_v=4,dk=64 \
+        tokens=200,heads_k=2,heads_v=4,dk=128,gated=0,dtype=fp16; do
+        clean "$tool" --problem "$problem" --count "$count"
+    done
+done
+
+python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null
+sanitize racecheck --problem tokens=300,heads_k=1,heads_v=1,dk=64 --count 4 \
+    --sources no_barrier_tile \
+    --config chunk=64,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1
+if [ "$findings" -eq 0 ]; then
+    failed=1
+    echo "sanitize: racecheck did not find the missing barrier: it does not see the kernels"
+fi
+[ "$failed" -eq 0 ] || exit 1
+echo "sanitize: passed"

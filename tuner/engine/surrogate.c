@@ -1,0 +1,248 @@
+#include "tuner/engine/surrogate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double FEATURE_WEIGHT = 0.5;
+static const double RATES[] = {0.1, 0.3, 1, 3};         /* of l_p */
+static const double INTERACTIONS[] = {0.3, 1, 3};       /* of r */
+static const double NOISES[] = {1e-4, 1e-3, 1e-2, 0.1}; /* of the noise variance */
+enum { TUNE_ROUNDS = 2 };
+
+struct kkt_surrogate {
+    size_t params;
+    double range[KKT_PARAMS_MAX]; /* index distance that counts as 1 */
+    kkt_surrogate_point points[KKT_SURROGATE_POINTS];
+    double values[KKT_SURROGATE_POINTS];
+    size_t observed, count; /* points: the observed ones first, then the assumed */
+    double rate[KKT_PARAMS_MAX];
+    double interaction, noise;
+    /* Of the last fit. */
+    double value_mean, value_scale, feature_mean, feature_scale;
+    double *factor; /* lower Cholesky factor, row-major, KKT_SURROGATE_POINTS wide */
+    double weights[KKT_SURROGATE_POINTS]; /* K^-1 y */
+    double variance;                      /* scale of the process, by maximum likelihood */
+};
+
+kkt_surrogate *kkt_surrogate_open(const kkt_param_table *table) {
+    kkt_surrogate *s = calloc(1, sizeof *s);
+    double *factor = calloc((size_t)KKT_SURROGATE_POINTS * KKT_SURROGATE_POINTS, sizeof *factor);
+    if (!s || !factor) {
+        free(s);
+        free(factor);
+        return NULL;
+    }
+    s->factor = factor;
+    s->params = table->count;
+    s->interaction = 1;
+    s->noise = 1e-3;
+    for (size_t p = 0; p < table->count; p++) {
+        const kkt_param *param = &table->params[p];
+        s->rate[p] = 1;
+        /* Named values have no order: any two are as far apart as any other two. */
+        s->range[p] = param->names || param->count < 2 ? 0 : (double)(param->count - 1);
+    }
+    return s;
+}
+
+void kkt_surrogate_close(kkt_surrogate *s) {
+    if (s) {
+        free(s->factor);
+        free(s);
+    }
+}
+
+static void append(kkt_surrogate *s, const kkt_surrogate_point *point, double value) {
+    if (s->count == KKT_SURROGATE_POINTS) {
+        memmove(s->points, s->points + 1, (s->count - 1) * sizeof *s->points);
+        memmove(s->values, s->values + 1, (s->count - 1) * sizeof *s->values);
+        s->count--;
+        s->observed -= s->observed > 0;
+    }
+    s->points[s->count] = *point;
+    s->values[s->count++] = value;
+}
+
+void kkt_surrogate_add(kkt_surrogate *s, const kkt_surrogate_point *point, double value) {
+    kkt_surrogate_settle(s);
+    append(s, point, value);
+    s->observed = s->count;
+}
+
+void kkt_surrogate_assume(kkt_surrogate *s, const kkt_surrogate_point *point) {
+    append(s, point, kkt_surrogate_fit(s) ? kkt_surrogate_predict(s, point, NULL) : point->feature);
+}
+
+void kkt_surrogate_settle(kkt_surrogate *s) {
+    s->count = s->observed;
+}
+
+static double standard(const kkt_surrogate *s, double feature) {
+    return (feature - s->feature_mean) / s->feature_scale;
+}
+
+static double covariance(const kkt_surrogate *s, const kkt_surrogate_point *a,
+                         const kkt_surrogate_point *b) {
+    double distance = 0;
+    size_t equal = 0;
+    for (size_t p = 0; p < s->params; p++) {
+        if (a->index[p] == b->index[p]) {
+            equal++;
+        } else if (s->range[p] > 0) {
+            distance += s->rate[p] * abs(a->index[p] - b->index[p]) / s->range[p];
+        } else {
+            distance += s->rate[p];
+        }
+    }
+    return FEATURE_WEIGHT * standard(s, a->feature) * standard(s, b->feature) +
+           (double)equal / (double)s->params + s->interaction * exp(-distance);
+}
+
+/* In place; false where the matrix is not positive definite. */
+static bool factorize(double *matrix, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        double *row = matrix + i * KKT_SURROGATE_POINTS;
+        for (size_t j = 0; j <= i; j++) {
+            const double *other = matrix + j * KKT_SURROGATE_POINTS;
+            double sum = row[j];
+            for (size_t k = 0; k < j; k++) {
+                sum -= row[k] * other[k];
+            }
+            if (j < i) {
+                row[j] = sum / other[j];
+            } else if (sum > 1e-12) {
+                row[i] = sqrt(sum);
+            } else {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void solve_lower(const double *factor, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) {
+        const double *row = factor + i * KKT_SURROGATE_POINTS;
+        for (size_t k = 0; k < i; k++) {
+            x[i] -= row[k] * x[k];
+        }
+        x[i] /= row[i];
+    }
+}
+
+static void solve_upper(const double *factor, size_t n, double *x) {
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++) {
+            x[i] -= factor[k * KKT_SURROGATE_POINTS + i] * x[k];
+        }
+        x[i] /= factor[i * KKT_SURROGATE_POINTS + i];
+    }
+}
+
+static void standardize(kkt_surrogate *s) {
+    double sums[4] = {0};
+    double n = (double)s->count;
+    for (size_t i = 0; i < s->count; i++) {
+        sums[0] += s->values[i] / n;
+        sums[1] += s->points[i].feature / n;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        sums[2] += (s->values[i] - sums[0]) * (s->values[i] - sums[0]) / n;
+        sums[3] += (s->points[i].feature - sums[1]) * (s->points[i].feature - sums[1]) / n;
+    }
+    s->value_mean = sums[0];
+    s->feature_mean = sums[1];
+    s->value_scale = sums[2] > 0 ? sqrt(sums[2]) : 1;
+    s->feature_scale = sums[3] > 0 ? sqrt(sums[3]) : 1;
+}
+
+/* Factorises the covariance and solves for the weights; returns the log marginal likelihood with
+ * the process variance at its maximum, -INFINITY where it cannot be factorised. */
+static double refit(kkt_surrogate *s) {
+    size_t n = s->count;
+    standardize(s);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            s->factor[i * KKT_SURROGATE_POINTS + j] = covariance(s, &s->points[i], &s->points[j]);
+        }
+        s->factor[i * KKT_SURROGATE_POINTS + i] += s->noise;
+    }
+    if (!factorize(s->factor, n)) {
+        return -INFINITY;
+    }
+    double log_determinant = 0;
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        s->weights[i] = (s->values[i] - s->value_mean) / s->value_scale;
+        log_determinant += 2 * log(s->factor[i * KKT_SURROGATE_POINTS + i]);
+    }
+    solve_lower(s->factor, n, s->weights);
+    for (size_t i = 0; i < n; i++) {
+        squares += s->weights[i] * s->weights[i];
+    }
+    solve_upper(s->factor, n, s->weights);
+    s->variance = fmax(squares / (double)n, 1e-12);
+    return -0.5 * ((double)n * log(s->variance) + log_determinant);
+}
+
+bool kkt_surrogate_fit(kkt_surrogate *s) {
+    if (s->observed == 0) {
+        return false;
+    }
+    while (!isfinite(refit(s))) {
+        s->noise *= 10; /* observations that contradict each other: trust each less */
+    }
+    return true;
+}
+
+/* Sets `*at` to the choice of greatest likelihood; returns it. */
+static double choose(kkt_surrogate *s, double *at, const double *choices, size_t count,
+                     double best) {
+    double kept = *at;
+    for (size_t i = 0; i < count; i++) {
+        *at = choices[i];
+        double likelihood = refit(s);
+        if (likelihood > best) {
+            best = likelihood;
+            kept = choices[i];
+        }
+    }
+    *at = kept;
+    return best;
+}
+
+void kkt_surrogate_tune(kkt_surrogate *s) {
+    if (s->observed < 4) {
+        return;
+    }
+    kkt_surrogate_settle(s);
+    double best = refit(s);
+    for (int round = 0; round < TUNE_ROUNDS; round++) {
+        best = choose(s, &s->noise, NOISES, sizeof NOISES / sizeof *NOISES, best);
+        best = choose(s, &s->interaction, INTERACTIONS, sizeof INTERACTIONS / sizeof *INTERACTIONS,
+                      best);
+        for (size_t p = 0; p < s->params; p++) {
+            best = choose(s, &s->rate[p], RATES, sizeof RATES / sizeof *RATES, best);
+        }
+    }
+}
+
+double kkt_surrogate_predict(const kkt_surrogate *s, const kkt_surrogate_point *point,
+                             double *deviation) {
+    double column[KKT_SURROGATE_POINTS];
+    double mean = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        column[i] = covariance(s, &s->points[i], point);
+        mean += column[i] * s->weights[i];
+    }
+    if (deviation) {
+        double left = covariance(s, point, point);
+        solve_lower(s->factor, s->count, column);
+        for (size_t i = 0; i < s->count; i++) {
+            left -= column[i] * column[i];
+        }
+        *deviation = s->value_scale * sqrt(s->variance * fmax(left, 0));
+    }
+    return s->value_mean + s->value_scale * mean;
+}
