@@ -111,7 +111,11 @@ double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, 
 }
 
 double kkt_solve_rounding(const kkt_values *config) {
-    return config->v[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32 ? 0x1p-11 : 0x1p-24;
+    static const double rounding[COUPLES] = {[KKT_COUPLE_FP32] = 0x1p-24,
+                                             [KKT_COUPLE_TF32] = 0x1p-11,
+                                             [KKT_COUPLE_FP16] = 0x1p-11,
+                                             [KKT_COUPLE_BF16X3] = 0x1p-16};
+    return rounding[config->v[KKT_SOLVE_COUPLE]];
 }
 
 /* Nothing is known of such matrices: the tolerance of hard ones. */

@@ -1,15 +1,21 @@
 /* What is said of the solver's parameters, in print and here, as comparisons to be measured. Chain
- * lengths and work: docs/model.md, section 1.
+ * lengths and work: docs/model.md, section 1. All but the last few are about couplings through
+ * shared memory, whatever the base of the ablation is.
  *
  * A parameter that the row-wise inverse leaves without effect must have its default there, hence
  * the long texts of its side. */
 #include "kernels/kkt_solve/kkt_solve.h"
 
-#define BLOCKED "inverse=recursive,base=16"
-#define FLAT "inverse=flat,base=16"
+/* What only couplings in registers have, and what they need otherwise. */
+#define SHARED                                                                                     \
+    ",mma=mma_sync,store=staged,chunks_per_block=1,min_blocks=0,carveout=-1,kload=cp_async"
+#define BLOCKS(BASE, COUPLE) "inverse=recursive,base=" #BASE ",couple=" COUPLE SHARED
+#define BLOCKED BLOCKS(16, "tf32")
+#define FLAT "inverse=flat,base=16,couple=tf32" SHARED
 #define ROW                                                                                        \
-    "inverse=row,base=16,couple=tf32,block_pad=1,transpose=0,negate_early=1,assemble_fused=1"
-#define FP32 BLOCKED ",couple=fp32"
+    "inverse=row,base=16,couple=tf32,block_pad=1,transpose=0,negate_early=1,"                      \
+    "assemble_fused=1" SHARED
+#define FP32 BLOCKS(16, "fp32")
 
 #define WAVEFRONTS_WITHIN 0.05 /* predicted against counted */
 #define TIME_WITHIN 0.02       /* what counts as the same time */
@@ -44,11 +50,11 @@ static const kkt_comparison recursive_is_flat[] = {
 };
 
 static const kkt_comparison base_16[] = {
-    {.from = "inverse=recursive,base=8",
+    {.from = BLOCKS(8, "tf32"),
      .to = BLOCKED,
      .expect = KKT_EXPECT_LOWER,
      .condition = "against 8"},
-    {.from = "inverse=recursive,base=32",
+    {.from = BLOCKS(32, "tf32"),
      .to = BLOCKED,
      .expect = KKT_EXPECT_LOWER,
      .condition = "against 32"},
@@ -134,9 +140,7 @@ static const kkt_comparison heads_share[] = {
 };
 
 static const kkt_comparison couple_tf32[] = {
-    {.from = FP32 ",transpose=0",
-     .to = BLOCKED ",couple=tf32,transpose=0",
-     .expect = KKT_EXPECT_LOWER},
+    {.from = FP32 ",transpose=0", .to = BLOCKED ",transpose=0", .expect = KKT_EXPECT_LOWER},
 };
 
 static const kkt_comparison kload_async[] = {

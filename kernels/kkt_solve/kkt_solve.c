@@ -254,6 +254,8 @@ static void add_integer(kkt_launch *launch, kkt_arg_kind kind, int64_t value) {
     launch->args[launch->arg_count++] = (kkt_arg){.kind = kind, .integer = value};
 }
 
+enum { GRID_ROWS = 32768 }; /* of the grid's y, below its limit of 65,535 */
+
 /* K as a matrix of all key heads' columns; a box is a panel of 64 columns of a span. */
 static kkt_tensor_map k_map(const int64_t *p, const int64_t *c) {
     const int64_t columns = p[KKT_SOLVE_HEADS_K] * p[KKT_SOLVE_DK];
@@ -286,10 +288,13 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     const int64_t *p = problem->v;
     kkt_footprint footprint;
     kkt_solve_footprint(problem, config, arch, &footprint);
+    const int64_t slots = kkt_solve_slots(p, config->v);
+    const int64_t rows = slots < GRID_ROWS ? slots : GRID_ROWS;
     *out = (kkt_plan){.launch_count = 1};
     kkt_launch *launch = &out->launches[0];
     *launch = (kkt_launch){.entry = "kkt_solve",
-                           .grid = {(uint32_t)footprint.blocks, 1, 1},
+                           .grid = {(uint32_t)(footprint.blocks / slots), (uint32_t)rows,
+                                    (uint32_t)((slots + rows - 1) / rows)},
                            .block = {(uint32_t)footprint.threads, 1, 1},
                            .dynamic_smem_bytes = kkt_footprint_smem_bytes(&footprint),
                            .carveout_percent = (int)config->v[KKT_SOLVE_CARVEOUT]};
@@ -303,6 +308,9 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_K]);
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_V]);
     add_integer(launch, KKT_ARG_I32, 0); /* cu_seqlens holds 32-bit integers */
+    add_integer(launch, KKT_ARG_I32,
+                p[KKT_SOLVE_HEADS_V] / p[KKT_SOLVE_HEADS_K] / config->v[KKT_SOLVE_HEADS_PER_BLOCK]);
+    add_integer(launch, KKT_ARG_I32, slots);
     if (kkt_solve_uses_tensor_maps(config->v)) {
         add_map(launch, KKT_SOLVE_TENSOR_K, k_map(p, config->v));
         add_map(launch, KKT_SOLVE_TENSOR_T, t_map(p, config->v));

@@ -104,19 +104,23 @@ static_assert(!Layout::halves || (Tiles::chunks == 1 && P::chunk >= 32),
 
 // K by all threads, 16 bytes at a time. Rows past the end are zeros.
 KKT_DEVICE void copy_k(const Problem &p, const Work &w, u8 *tile) {
-    const u16 *k = p.k + (w.first * p.heads_k + w.head_k) * P::dk;
+    // A thread keeps to one unit of the rows.
+    constexpr int step = P::threads / KTile::units; // rows
+    static_assert(P::threads % KTile::units == 0 && P::span % step == 0, "whole rows a step");
+    const int unit = threadIdx.x % KTile::units;
+    const int row = threadIdx.x / KTile::units;
     const i64 row_stride = (i64)p.heads_k * P::dk;
-#pragma unroll 8
-    for (int n = threadIdx.x; n < P::span * KTile::units; n += P::threads) {
-        const int row = n / KTile::units;
-        const int unit = n % KTile::units;
-        const bool valid = row < w.rows;
-        const u16 *source = k + (valid ? row * row_stride + unit * 8 : 0);
-        u8 *destination = tile + KTile::at(row, unit);
+    const u16 *k = p.k + (w.first * p.heads_k + w.head_k) * P::dk;
+    const u16 *source = k + row * row_stride + unit * 8;
+#pragma unroll(P::kload == kTmaLoad ? 1 : 8) // by TMA: tails alone come here
+    for (int n = 0; n < P::span / step; ++n) {
+        const bool valid = row + n * step < w.rows;
+        u8 *destination = tile + KTile::at(row + n * step, unit);
         if (P::kload == kLdg)
             *(uint4 *)destination = valid ? load_global_16(source) : make_uint4(0, 0, 0, 0);
         else
-            async_copy_16(destination, source, valid);
+            async_copy_16(destination, valid ? source : k, valid);
+        source += step * row_stride;
     }
 }
 
@@ -572,25 +576,28 @@ template <int CHUNK> KKT_DEVICE void invert_chunks(const Head &head, const Out &
 
 // ---- the kernel ----
 
-// Step 1. K comes by TMA where that was asked for and the span is whole.
+KKT_DEVICE void load_k_tile(const Work &w, const TensorMap &k_map, u8 *tile, u64 *arrived) {
+    mbarrier_init(arrived, 1);
+    mbarrier_expect(arrived, KTile::bytes);
+#pragma unroll
+    for (int panel = 0; panel < KTile::panels; ++panel)
+        tile_load(tile + panel * KTile::panel_bytes, k_map, w.head_k * P::dk + panel * 64,
+                  (int)w.first, arrived);
+}
+
+// Step 1. K comes by TMA where that was asked for and the span is whole. The gates are asked for
+// first: they are few, and scanned while K is on its way.
 KKT_DEVICE void load(const Problem &p, const Work &w, const TensorMap *k_map, u8 *shared,
                      u64 *arrived) {
+    const bool by_tile = P::kload == kTmaLoad && w.rows == P::span;
     GateLoad gates;
     gates.ask(p, w);
-    if (P::kload == kTmaLoad && w.rows == P::span) {
-        if (threadIdx.x == 0) {
-            mbarrier_init(arrived, 1);
-            mbarrier_expect(arrived, KTile::bytes);
-#pragma unroll
-            for (int panel = 0; panel < KTile::panels; ++panel)
-                tile_load(shared + panel * KTile::panel_bytes, *k_map,
-                          w.head_k * P::dk + panel * 64, (int)w.first, arrived);
-        }
-    } else {
+    if (!by_tile)
         copy_k(p, w, shared);
-    }
+    else if (threadIdx.x == 0)
+        load_k_tile(w, *k_map, shared, arrived);
     gates.put((float *)(shared + Layout::factors_at));
-    if (P::kload != kTmaLoad || w.rows < P::span) {
+    if (!by_tile) {
         if (P::kload != kLdg)
             async_copy_wait();
         if (P::mma == kWgmma)
@@ -670,18 +677,23 @@ KKT_DEVICE void solve_head(const Problem &p, const Work &w, const TensorMap *t_m
 #define KKT_MAP(map) nullptr
 #endif
 
-// Grid: x = span slot * (heads_v / HEADS_PER_BLOCK) + group of heads; see find_rows for the slots.
+// Grid: x groups of HEADS_PER_BLOCK value heads; y and z span slots, see find_rows.
 extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     kkt_solve(const u16 *k, const float *beta, const float *g, const void *cu_seqlens, u16 *t,
-              i64 tokens, int sequences, int heads_k, int heads_v, int cu_seqlens_wide KKT_MAPS) {
+              i64 tokens, int sequences, int heads_k, int heads_v, int cu_seqlens_wide, int groups,
+              int slots KKT_MAPS) {
     extern __shared__ __align__(1024) u8 shared[];
     u64 *arrived = (u64 *)(shared + Layout::barrier_at);
     // Through a shuffle, for the compiler to see that it is the same in all lanes.
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
     const int lane = threadIdx.x % kWarp;
 
-    const Problem p = {k,      beta,      g,       cu_seqlens, t,
-                       tokens, sequences, heads_k, heads_v,    cu_seqlens_wide};
+    const Problem p = {k,         beta,    g,       cu_seqlens,      t,      tokens,
+                       sequences, heads_k, heads_v, cu_seqlens_wide, groups, slots};
+#if KKT_STORE >= 2
+    if (threadIdx.x == P::threads - 1)
+        tensor_map_prefetch(t_map);
+#endif
     Work w;
     if (!find_work(p, w))
         return;

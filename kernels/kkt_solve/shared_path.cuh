@@ -412,10 +412,11 @@ KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, i
     team.sync(); // the tile is free for the team's next head
 }
 
-// Grid: x = chunk slot * (heads_v / HEADS_PER_BLOCK) + group of heads; see find_rows for the slots.
+// Grid: x groups of HEADS_PER_BLOCK value heads; y and z chunk slots, see find_rows.
 extern "C" __global__ void __launch_bounds__(KKT_THREADS)
     kkt_solve(const u16 *k, const float *beta, const float *g, const void *cu_seqlens, u16 *t,
-              i64 tokens, int sequences, int heads_k, int heads_v, int cu_seqlens_wide) {
+              i64 tokens, int sequences, int heads_k, int heads_v, int cu_seqlens_wide, int groups,
+              int slots) {
     extern __shared__ __align__(16) unsigned char shared[];
     u16 *tile = (u16 *)(shared + Layout::tile_at);
     float *lower = (float *)(shared + Layout::tile_at);
@@ -424,8 +425,8 @@ extern "C" __global__ void __launch_bounds__(KKT_THREADS)
     const int warp = threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
 
-    const Problem p = {k,      beta,      g,       cu_seqlens, t,
-                       tokens, sequences, heads_k, heads_v,    cu_seqlens_wide};
+    const Problem p = {k,         beta,    g,       cu_seqlens,      t,      tokens,
+                       sequences, heads_k, heads_v, cu_seqlens_wide, groups, slots};
     Work w;
     if (!find_work(p, w))
         return;

@@ -21,6 +21,8 @@ struct Problem {
     i64 tokens;
     int sequences, heads_k, heads_v;
     int cu_seqlens_wide; // cu_seqlens holds 64-bit integers
+    int groups;          // blocks that share a key head: heads_v / heads_k / P::heads
+    int slots;           // spans of the grid
 };
 
 KKT_DEVICE i64 sequence_start(const Problem &p, int n) {
@@ -31,7 +33,9 @@ KKT_DEVICE i64 sequence_start(const Problem &p, int n) {
 // start(n) / span + n on: enough for its spans, and known to be at most tokens / span +
 // sequences in all without looking at the lengths.
 KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
-    i64 start, length, chunk;
+    i64 start = 0;
+    i64 length = p.tokens;
+    i64 span = slot;
     if (p.cu_seqlens) {
         int low = 0;
         int high = p.sequences - 1;
@@ -44,25 +48,25 @@ KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
         }
         start = sequence_start(p, low);
         length = sequence_start(p, low + 1) - start;
-        chunk = slot - (start / P::span + low);
+        span = slot - (start / P::span + low);
     } else {
-        const u32 chunks = (u32)((p.tokens + P::span - 1) / P::span);
-        start = slot / chunks * p.tokens;
-        length = p.tokens;
-        chunk = slot % chunks;
+        const u32 spans = (u32)((p.tokens + P::span - 1) / P::span);
+        if (slot >= spans) { // a division only where there is a second batch entry
+            start = slot / spans * p.tokens;
+            span = slot % spans;
+        }
     }
-    first = start + chunk * P::span;
-    const i64 left = length - chunk * P::span;
+    first = start + span * P::span;
+    const i64 left = length - span * P::span;
     rows = left < P::span ? (int)left : P::span;
     return left > 0;
 }
 
+// The grid's x goes over groups of value heads, y and z over spans: a block starts without dividing
+// (but by `groups`, where a key head has several), for its first loads wait for this.
 KKT_DEVICE bool find_work(const Problem &p, Work &w) {
-    const u32 ratio = (u32)(p.heads_v / p.heads_k);
-    const u32 groups = ratio / P::heads;        // blocks a key head
-    const u32 blocks = (u32)p.heads_k * groups; // blocks a span
-    const u32 group = blockIdx.x % blocks;
-    w.head_k = (int)(group / groups);
-    w.head_v = (int)(w.head_k * ratio + group % groups * P::heads);
-    return find_rows(p, blockIdx.x / blocks, w.first, w.rows);
+    const u32 slot = blockIdx.z * gridDim.y + blockIdx.y;
+    w.head_v = (int)blockIdx.x * P::heads;
+    w.head_k = (int)(p.groups == 1 ? blockIdx.x : blockIdx.x / (u32)p.groups);
+    return slot < (u32)p.slots && find_rows(p, slot, w.first, w.rows);
 }

@@ -21,7 +21,9 @@ ROW = "chunk=64,inverse=row,threads=32,heads_per_block=1"
 REST = "kload=cp_async,block_pad=1,row_stride=16,transpose=0,negate_early=1,assemble_fused=1"
 LARGE = "chunk=128,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
 
-KERNEL = "kkt_solve/kkt_solve.cu"
+KERNEL = "kkt_solve/shared_path.cuh"
+PARAMETERS = "kkt_solve/parameters.cuh"
+WORK = "kkt_solve/work.cuh"
 COUPLING = "device/coupling.cuh"
 SUBSTITUTION = "device/substitution.cuh"
 BAD = ("wrong_result", "racy")
@@ -57,7 +59,7 @@ MUTATIONS = [
         (KERNEL, "    team.sync();\n    if constexpr (P::inverse == kRecursive)",
          "    if constexpr (P::inverse == kRecursive)")], [BLOCKS]),
     Mutation("ungated", "the decay is left out of a gated problem", [
-        (KERNEL, "static constexpr bool gated = KKT_GATED;",
+        (PARAMETERS, "static constexpr bool gated = KKT_GATED;",
          "static constexpr bool gated = false;"),
         (KERNEL, "static constexpr int tables = P::gated ? 4 : 1;",
          "static constexpr int tables = KKT_GATED ? 4 : 1;")], [BLOCKS, FLAT]),
@@ -71,8 +73,8 @@ MUTATIONS = [
     Mutation("no_tail_mask", "rows past a sequence's end are written", [
         (KERNEL, "if (first_row + lane_row < w.rows)", "")], [BLOCKS, FLAT]),
     Mutation("no_load_mask", "a sequence's last chunk is one row short", [
-        (KERNEL, "rows = left < P::chunk ? (int)left : P::chunk;",
-         "rows = left < P::chunk ? (int)left - 1 : P::chunk;")], [BLOCKS]),
+        (WORK, "rows = left < P::span ? (int)left : P::span;",
+         "rows = left < P::span ? (int)left - 1 : P::span;")], [BLOCKS]),
 ]
 
 

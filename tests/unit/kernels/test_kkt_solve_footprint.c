@@ -160,6 +160,32 @@ static void barriers_follow_the_teams(void **state) {
     assert_int_equal(footprint_of("", "threads=256,heads_per_block=4").barriers, 5); /* 2 warps */
 }
 
+#define REGISTERS "couple=fp16,base=8,"
+
+static int64_t smem_of(const char *problem, const char *config) {
+    const kkt_footprint footprint = footprint_of(problem, config);
+    return kkt_footprint_smem_bytes(&footprint);
+}
+
+static void shared_memory_of_couplings_in_registers(void **state) {
+    (void)state;
+    /* Four regions as large as a tile of T, and ten blocks of K K^T; five tables a head. */
+    assert_int_equal(smem_of("", REGISTERS "heads_per_block=4"),
+                     4 * 64 * 64 * 2 + 10 * 1024 + 4 * 5 * 64 * 4);
+    /* A head alone has its scratch behind K K^T, and all of it lies over the tile of K. */
+    assert_int_equal(smem_of("", REGISTERS "threads=32"), 64 * 128 * 2 + 5 * 64 * 4);
+    /* At dk 64 the tile is the smaller one: K K^T, eight blocks of 72 words, in whole kilobytes. */
+    assert_int_equal(smem_of("dk=64,gated=0", REGISTERS "threads=32"), 13 * 1024 + 64 * 4);
+    assert_int_equal(smem_of("dk=64,gated=0", REGISTERS "threads=32,kload=tma"),
+                     13 * 1024 + 64 * 4 + 16);
+    /* Two chunks keep scratch and T apart: 4,096 and 2,304 bytes; six blocks of K K^T. */
+    assert_int_equal(smem_of("gated=0", REGISTERS "chunk=32,chunks_per_block=2,heads_per_block=4"),
+                     4 * 7 * 1024 + 6 * 1024 + 4 * 64 * 4);
+    /* Halves of a chunk of 128 take turns. */
+    assert_int_equal(smem_of("gated=0", REGISTERS "chunk=128,heads_per_block=4,store=tma_halves"),
+                     4 * 64 * 128 * 2 + 36 * 1024 + 4 * 128 * 4);
+}
+
 /* ---- chain ---- */
 
 static double steps(const char *config, kkt_step_kind kind) {
@@ -212,22 +238,88 @@ static void reasons_name_the_numbers(void **state) {
     assert_non_null(strstr(rejected("", "", "sm75"), "sm75"));
 }
 
+static void registers_say_what_they_need(void **state) {
+    (void)state;
+    assert_null(
+        rejected("", REGISTERS "heads_per_block=4,store=tma_halves,kload=tma,mma=wgmma", "sm90"));
+    assert_null(rejected("", REGISTERS "heads_per_block=4", "sm80"));
+    assert_null(rejected("heads_v=16", "couple=bf16x3,base=16,threads=32", "sm89"));
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,kload=tma", "sm80"),
+                        "sm80 has no TMA (tensor maps): sm90 or later does");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,mma=wgmma", "sm100"),
+                        "sm100 has no wgmma: sm90 alone does");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,threads=64,mma=wgmma", "sm90"),
+                        "mma=wgmma takes 64 rows and 128 threads, not 64 and 64");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=1", "sm90"),
+                        "4 warps for 1 head: one warp takes a head");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,block_pad=0", "sm90"),
+                        "block_pad=0 changes nothing where couplings stay in registers; only 1 "
+                        "stands for it");
+    assert_string_equal(rejected("", "store=direct", "sm90"),
+                        "store=direct changes nothing where couplings go through shared memory; "
+                        "only staged stands for it");
+    assert_string_equal(rejected("dk=80", REGISTERS "heads_per_block=4", "sm90"),
+                        "dk 80 is no multiple of 64, the width of a swizzled panel of K; couple "
+                        "fp32 or tf32 takes it");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,chunks_per_block=2", "sm90"),
+                        "2 chunks of 64 rows are above 64 rows");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,min_blocks=16", "sm90"),
+                        "min_blocks 16 of 128 threads leave 32 registers a thread: fragments take "
+                        "more");
+    assert_non_null(rejected("", REGISTERS "heads_per_block=4,inverse=flat", "sm90"));
+    assert_non_null(rejected("", "couple=fp16,heads_per_block=4,chunk=16", "sm90"));
+    assert_non_null(rejected("", "inverse=neumann", "sm90"));
+}
+
 /* ---- plan and text ---- */
+
+static void tensor_maps_follow_the_span(void **state) {
+    (void)state;
+    const kkt_plan none = plan_of("", REGISTERS "heads_per_block=4");
+    const int count = none.launches[0].arg_count;
+    const kkt_plan plan =
+        plan_of("tokens=1000", REGISTERS "heads_per_block=4,store=tma_halves,carveout=100");
+    assert_int_equal(plan.launches[0].carveout_percent, 100);
+    assert_int_equal(plan.launches[0].arg_count, count + 2);
+    const kkt_arg *k = &plan.launches[0].args[count], *t = k + 1;
+    assert_int_equal(k->kind, KKT_ARG_TENSOR_MAP);
+    assert_int_equal(k->tensor, KKT_SOLVE_TENSOR_K);
+    assert_int_equal(k->map.dims[0], 16 * 128);
+    assert_int_equal(k->map.dims[1], 1000);
+    assert_int_equal(k->map.strides_bytes[1], 16 * 128 * 2);
+    assert_int_equal(k->map.box[1], 64);
+    assert_int_equal(t->tensor, KKT_SOLVE_TENSOR_T);
+    assert_int_equal(t->map.dims[0], 64 * 64);
+    assert_int_equal(t->map.box[0], 64);
+    assert_int_equal(t->map.box[1], 32); /* a half */
+    assert_int_equal(t->map.swizzle_bytes, 128);
+    const kkt_plan small =
+        plan_of("", REGISTERS "chunk=32,chunks_per_block=2,heads_per_block=4,store=tma");
+    assert_int_equal(small.launches[0].grid[1], 32768 / 64);
+    assert_int_equal(small.launches[0].args[count + 1].map.box[0], 32);
+    assert_int_equal(small.launches[0].args[count + 1].map.box[1], 64);
+    assert_int_equal(small.launches[0].args[count + 1].map.swizzle_bytes, 64);
+}
 
 static void plan_covers_every_chunk(void **state) {
     (void)state;
     const kkt_plan plain = plan_of("batch=3,tokens=390,heads_k=2,heads_v=8", "heads_per_block=2");
     assert_int_equal(plain.launch_count, 1);
-    assert_int_equal(plain.launches[0].grid[0], 3 * 3 * 4); /* chunks, groups of heads */
+    assert_int_equal(plain.launches[0].grid[0], 4); /* groups of heads */
+    assert_int_equal(plain.launches[0].grid[1], 3 * 3);
     assert_int_equal(plain.launches[0].block[0], 128);
     /* Enough for any lengths that add up to the tokens: 130 / 64 + 5. */
     const kkt_plan packed = plan_of("sequences=5,tokens=130,heads_k=2,heads_v=2", "");
-    assert_int_equal(packed.launches[0].grid[0], 7 * 2);
+    assert_int_equal(packed.launches[0].grid[0], 2);
+    assert_int_equal(packed.launches[0].grid[1], 7);
     assert_int_equal(packed.launches[0].args[KKT_SOLVE_TENSOR_CU_SEQLENS].tensor,
                      KKT_SOLVE_TENSOR_CU_SEQLENS);
     assert_int_equal(packed.launches[0].args[KKT_SOLVE_TENSORS].integer, 130);
-    /* One axis, far above 65,535 blocks. */
-    assert_int_equal(plan_of("tokens=1048576", "chunk=16").launches[0].grid[0], 65536 * 64);
+    /* Far more spans than an axis takes: the rest is along z. */
+    const kkt_plan large = plan_of("tokens=4194305", "chunk=16");
+    assert_int_equal(large.launches[0].grid[0], 64);
+    assert_int_equal(large.launches[0].grid[1], 32768);
+    assert_int_equal(large.launches[0].grid[2], 9); /* 262,145 spans */
 }
 
 static void defines_carry_the_same_bytes(void **state) {
@@ -257,9 +349,10 @@ static void canonical_text(void **state) {
     kkt_text_free(&text);
     kkt_params_format(&variant()->params, &c, &text);
     assert_string_equal(kkt_text_get(&text),
-                        "assemble_fused=1,base=16,block_pad=1,chunk=64,couple=tf32,"
-                        "heads_per_block=1,inverse=flat,kload=cp_async,negate_early=1,"
-                        "row_stride=16,threads=128,transpose=0");
+                        "assemble_fused=1,base=16,block_pad=1,carveout=-1,chunk=64,"
+                        "chunks_per_block=1,couple=tf32,heads_per_block=1,inverse=flat,"
+                        "kload=cp_async,min_blocks=0,mma=mma_sync,negate_early=1,row_stride=16,"
+                        "store=staged,threads=128,transpose=0");
     kkt_text_free(&text);
 }
 
@@ -287,6 +380,9 @@ int main(void) {
         cmocka_unit_test(hbm_bytes_equal_the_golden_values),
         cmocka_unit_test(no_gate_reads_no_g),
         cmocka_unit_test(shared_memory_by_hand),
+        cmocka_unit_test(shared_memory_of_couplings_in_registers),
+        cmocka_unit_test(registers_say_what_they_need),
+        cmocka_unit_test(tensor_maps_follow_the_span),
         cmocka_unit_test(barriers_follow_the_teams),
         cmocka_unit_test(chain_is_the_articles),
         cmocka_unit_test(reasons_name_the_numbers),
