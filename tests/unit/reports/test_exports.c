@@ -84,11 +84,17 @@ static void test_json_members(void **state) {
         int64_t chunk = 0;
         bool timed = strcmp(kkt_json_string(entry, "provenance"), "measured") == 0;
         assert_int_equal(kkt_json_get(entry, "time_us") != NULL, timed);
+        assert_int_equal(kkt_json_get(entry, "measured_on") != NULL, timed);
         assert_string_equal(kkt_json_string(entry, "kernel"), "kkt_solve");
         assert_true(kkt_json_int(kkt_json_get(entry, "config"), "chunk", &chunk));
         if (timed && chunk == 64 && measured == NULL)
             measured = entry;
     }
+    const kkt_json *on = kkt_json_get(measured, "measured_on");
+    assert_non_null(on);
+    assert_string_equal(kkt_json_string(on, "gpu"), "NVIDIA H200");
+    assert_string_equal(kkt_json_string(on, "driver"), "580.159");
+    assert_string_equal(kkt_json_string(on, "date"), "2026-07-01");
     double median = 0, error = 0;
     assert_non_null(measured);
     assert_true(kkt_json_real(kkt_json_get(measured, "time_us"), "median", &median));
@@ -399,6 +405,7 @@ static void test_lookup(void **state) {
     kkt_text_free(&text);
     assert_int_equal(kkt_view_read(path, f->arena, &read, &f->error), KKT_OK);
     assert_lookups(f, &read);
+    assert_string_equal(find(f, &read, "", 0).entry.driver, "580.159");
 
     kkt_values values;
     kkt_lookup found;
