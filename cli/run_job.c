@@ -158,7 +158,11 @@ static void print_best(const kkt_view *view) {
         }
         kkt_table_cell(table, "%s", e->kernel);
         short_cell(table, &kernel->problem, e->problem);
-        kkt_table_cell(table, "%lld", (long long)e->chunk);
+        if (e->chunk > 0) {
+            kkt_table_cell(table, "%lld", (long long)e->chunk);
+        } else {
+            kkt_table_cell(table, "-");
+        }
         if (isfinite(e->time_us)) {
             kkt_table_cell(table, "%.1f", e->time_us);
         } else {
