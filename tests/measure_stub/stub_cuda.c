@@ -217,12 +217,10 @@ static void run_toy(const captured *launch) {
     if (!high) {
         return;
     }
-    if (behaves(function, "wrong")) {
+    if (behaves(function, "wrong") || (behaves(function, "wrongmiddle") && large)) {
         y[launch->n / 2] += 1.0F;
     } else if (behaves(function, "wronglarge") && large) {
         y[launch->n - 1] += 1.0F;
-    } else if (behaves(function, "wrongmiddle") && large) {
-        y[launch->n / 2] += 1.0F;
     } else if (behaves(function, "race")) {
         y[3] += 1e-7F * (float)(gpu.toy_launches % 4) * y[3];
     } else if (behaves(function, "racelarge") && large) {
