@@ -323,7 +323,7 @@ static void test_html_and_markdown_agree(void **state) {
     kkt_text html = render(f, &view, "html"), markdown = render(f, &view, "markdown");
     take_scripts(&html);
     size_t html_rows = count_of(html.data, "<tr"), markdown_rows = 0;
-    for (const char *at = markdown.data; (at = strstr(at, "\n|")) != NULL; at++)
+    for (const char *at = kkt_text_get(&markdown); (at = strstr(at, "\n|")) != NULL; at++)
         markdown_rows += at[2] != '-';
     assert_int_equal(html_rows, markdown_rows);
     assert_non_null(strstr(markdown.data, "two runs differ"));
