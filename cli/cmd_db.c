@@ -258,17 +258,32 @@ static void print_rows(const kkt_args *args, const char *action, const char *pat
     }
 }
 
+/* Into memory: what is refused must leave no empty database behind. */
+static kkt_status try_import(const char *recording, kkt_error *err) {
+    kkt_db *db = NULL;
+    int64_t rows = 0;
+    kkt_status status = kkt_db_open(":memory:", KKT_DB_WRITE, &db, err);
+    if (status == KKT_OK)
+        status = kkt_recording_import(db, recording, &rows, err);
+    kkt_db_close(db);
+    return status;
+}
+
 static kkt_status run_import(const kkt_args *args, kkt_error *err) {
     size_t count = kkt_args_operand_count(args);
     if (count < 2)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "name the recording: kkttune db import [FILE] RECORDING");
     const char *recording = kkt_args_operand(args, count - 1), *path = NULL;
+    const size_t operand = count == 3 ? 1 : 3; /* with one alone it is --db's or the default */
     kkt_db *db = NULL;
     kkt_db_info before, after;
     int64_t rows = 0;
-    /* With one operand alone the database is --db's or the default. */
-    kkt_status status = open_database(args, count == 3 ? 1 : 3, KKT_DB_WRITE, &path, &db, err);
+    kkt_status status = database_path(args, operand, &path, err);
+    if (status == KKT_OK && !kkt_file_exists(path))
+        status = try_import(recording, err);
+    if (status == KKT_OK)
+        status = open_database(args, operand, KKT_DB_WRITE, &path, &db, err);
     if (status == KKT_OK)
         status = kkt_db_get_info(db, &before, err);
     if (status == KKT_OK)

@@ -25,7 +25,8 @@ kkt_status kkt_reference_folder(char **out, kkt_error *err) {
     for (size_t i = 0; program && !*out && i < sizeof places / sizeof *places; i++) {
         char *path = kkt_path_join(program, places[i]);
         if (kkt_file_exists(path)) {
-            *out = path;
+            *out = realpath(path, NULL); /* without the "..": people read it in messages */
+            free(path);
         } else {
             free(path);
         }

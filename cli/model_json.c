@@ -185,6 +185,8 @@ static void add_config(kkt_json *row, const kkt_style_row *style) {
     const kkt_param_table *table = &style->variant->params;
     for (size_t i = 0; i < table->count; ++i) {
         char buffer[24];
+        if (style->missing[0] != '\0' && (style->asked >> i & 1) == 0)
+            continue;
         if (table->params[i].names)
             kkt_json_add_string(
                 config, table->params[i].name,
@@ -194,17 +196,41 @@ static void add_config(kkt_json *row, const kkt_style_row *style) {
     }
 }
 
+/* The keys of a row without a configuration: what was asked for, why there is none, and null for
+ * what nobody can know. */
+static void add_missing(kkt_json *row, const kkt_style_row *style) {
+    static const char *const unknown[] = {"registers",     "register_demand",     "table_registers",
+                                          "smem_bytes",    "hbm_bytes_per_token", "hbm_bytes",
+                                          "blocks_per_sm", "occupancy_limiter",   "limiter",
+                                          "chain_steps",   "lower_bound_us",      "predicted_us"};
+    int threads = kkt_params_find(&style->variant->params, "threads");
+    if (threads >= 0 && (style->asked >> threads & 1) != 0)
+        kkt_json_add_int(row, "threads", style->config.v[threads]);
+    else
+        kkt_json_add_string(row, "threads", NULL);
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; ++i)
+        kkt_json_add_string(row, unknown[i], NULL);
+    kkt_json_add_bool(row, "feasible", false);
+    kkt_json_add_bool(row, "spills", false);
+    kkt_json_add_bool(row, "calibrated", false);
+    kkt_json_add_string(row, "reason", style->missing);
+}
+
 static void add_style(void *context, const kkt_style_row *style) {
     const json_context *json = context;
     const kkt_prediction *p = &style->prediction;
     char reason[400];
-    kkt_prediction_reason(&style->footprint, json->query->arch, json->query->device, p, reason,
-                          sizeof reason);
     kkt_json *row = kkt_json_add_object(json->array, NULL);
     kkt_json_add_string(row, "kernel", style->kernel->name);
     kkt_json_add_string(row, "style", kkt_style_get(style->variant->style)->name);
     kkt_json_add_int(row, "chunk", style->chunk);
     add_config(row, style);
+    if (style->missing[0] != '\0') {
+        add_missing(row, style);
+        return;
+    }
+    kkt_prediction_reason(&style->footprint, json->query->arch, json->query->device, p, reason,
+                          sizeof reason);
     kkt_json_add_int(row, "threads", style->footprint.threads);
     kkt_json_add_int(row, "registers", p->registers);
     kkt_json_add_real(row, "register_demand", p->register_demand);

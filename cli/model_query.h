@@ -50,9 +50,14 @@ typedef struct kkt_style_row {
     kkt_values config;
     kkt_footprint footprint;
     kkt_prediction prediction;
+    /* Why there is no such configuration: a value that no table lists, or constraints that none
+     * passes. "": there is one. Else `config` holds the defaults but for what was asked for (the
+     * bits of `asked`), and footprint and prediction are empty. */
+    char missing[320];
+    uint64_t asked;
 } kkt_style_row;
 
-/* Calls `visit` for every row in order. Combinations that no parameter table lists are left out. */
+/* Calls `visit` for every row in order, for those too that have no configuration. */
 void kkt_model_styles(const kkt_model_query *query,
                       void (*visit)(void *context, const kkt_style_row *row), void *context);
 

@@ -69,35 +69,70 @@ static int64_t config_value(const kkt_style_row *row, const char *name, int64_t 
     return at >= 0 ? row->config.v[at] : otherwise;
 }
 
+/* "kkt_solve has no threads 384; known: 32, 64, 128, 256" */
+static void say_unlisted(kkt_style_row *row, const kkt_param *param, int64_t value) {
+    kkt_text known = {0};
+    for (size_t i = 0; i < param->count; ++i)
+        kkt_text_printf(&known, "%s%lld", i ? ", " : "", (long long)param->values[i]);
+    if (param->count == 0)
+        kkt_text_printf(&known, "%lld to %lld", (long long)param->low, (long long)param->high);
+    /* Another style of the kernel may list the value. */
+    snprintf(row->missing, sizeof row->missing, "%s%s%s has no %s %lld; known: %s",
+             row->kernel->name, row->kernel->variant_count > 1 ? " " : "",
+             row->kernel->variant_count > 1 ? kkt_style_get(row->variant->style)->name : "",
+             param->name, (long long)value, kkt_text_get(&known));
+    kkt_text_free(&known);
+}
+
+/* Where no configuration with the values asked for passes the constraints: what the defaults with
+ * these values are told. */
+static void say_inapplicable(kkt_style_row *row, const kkt_model_query *query,
+                             const kkt_values *problem) {
+    char reason[sizeof row->missing] = "";
+    if (!row->variant->applicable ||
+        row->variant->applicable(problem, &row->config, query->arch, reason, sizeof reason))
+        snprintf(reason, sizeof reason, "no configuration of %s applies", row->kernel->name);
+    snprintf(row->missing, sizeof row->missing, "%s", reason);
+}
+
+/* Takes the values asked for (0: not asked) into the row; `fixed` receives them as text. */
+static void take_asked(kkt_style_row *row, int64_t threads, int64_t block_dv, kkt_text *fixed) {
+    const kkt_param_table *table = &row->variant->params;
+    const struct {
+        const char *name;
+        int64_t value;
+    } asked[] = {
+        {row->kernel->chunk_param, row->chunk}, {"threads", threads}, {"block_dv", block_dv}};
+    kkt_params_defaults(table, &row->config);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; ++i) {
+        int at = asked[i].name && asked[i].value ? kkt_params_find(table, asked[i].name) : -1;
+        if (at < 0)
+            continue;
+        row->config.v[at] = asked[i].value;
+        row->asked |= UINT64_C(1) << at;
+        if (row->missing[0] == '\0' && !lists(&table->params[at], asked[i].value))
+            say_unlisted(row, &table->params[at], asked[i].value);
+        kkt_text_printf(fixed, "%s%s=%lld", fixed->length ? "," : "", asked[i].name,
+                        (long long)asked[i].value);
+    }
+}
+
 /* One row; 0 for threads or block_dv leaves it to the best prediction. */
 static void visit_row(const kkt_model_query *query, size_t kernel, const kkt_variant *variant,
                       int64_t chunk, int64_t threads, int64_t block_dv,
                       void (*visit)(void *context, const kkt_style_row *row), void *context) {
     size_t count;
+    const kkt_values *problem = &query->kernel_problem[kernel];
     kkt_style_row row = {.kernel = kkt_kernels(&count)[kernel], .variant = variant, .chunk = chunk};
-    const struct {
-        const char *name;
-        int64_t value;
-    } asked[] = {{row.kernel->chunk_param, chunk}, {"threads", threads}, {"block_dv", block_dv}};
     kkt_text fixed = {0};
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; ++i) {
-        int at = asked[i].value ? kkt_params_find(&variant->params, asked[i].name) : -1;
-        if (at < 0)
-            continue;
-        if (!lists(&variant->params.params[at], asked[i].value)) {
-            kkt_text_free(&fixed);
-            return;
-        }
-        kkt_text_printf(&fixed, "%s%s=%lld", fixed.length ? "," : "", asked[i].name,
-                        (long long)asked[i].value);
-    }
-    if (find_best(query, &query->kernel_problem[kernel], kkt_text_get(&fixed), &row)) {
-        snprintf(row.name, sizeof row.name, "%s_%s", row.kernel->name,
-                 kkt_style_get(variant->style)->name);
-        row.block_dv = config_value(&row, "block_dv", 0);
-        row.stages = (int)config_value(&row, "stages", 1);
-        visit(context, &row);
-    }
+    take_asked(&row, threads, block_dv, &fixed);
+    if (row.missing[0] == '\0' && !find_best(query, problem, kkt_text_get(&fixed), &row))
+        say_inapplicable(&row, query, problem);
+    snprintf(row.name, sizeof row.name, "%s_%s", row.kernel->name,
+             kkt_style_get(variant->style)->name);
+    row.block_dv = config_value(&row, "block_dv", 0);
+    row.stages = (int)config_value(&row, "stages", 1);
+    visit(context, &row);
     kkt_text_free(&fixed);
 }
 
@@ -140,6 +175,8 @@ typedef struct layout_visitor {
 static void visit_own_layout(void *context, const kkt_style_row *row) {
     const layout_visitor *visitor = context;
     kkt_layout layout;
+    if (row->missing[0] != '\0')
+        return;
     kkt_layout_from_footprint(row->name, &row->footprint, row->block_dv, row->stages, &layout);
     visitor->visit(visitor->context, &layout);
 }

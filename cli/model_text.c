@@ -202,9 +202,30 @@ static void print_hbm(const kkt_model_query *query) {
     finish(table);
 }
 
+enum { STYLE_FIGURES = 9 }; /* columns between threads and configuration */
+
+/* A row that was asked for and does not exist: the reason stands where the configuration would. */
+static void missing_cells(const text_context *text, const kkt_style_row *row) {
+    int threads = kkt_params_find(&row->variant->params, "threads");
+    kkt_table_cell(text->table, "%s", row->kernel->name);
+    kkt_table_cell(text->table, "%s", kkt_style_get(row->variant->style)->name);
+    kkt_table_cell(text->table, "%lld", (long long)row->chunk);
+    if (threads >= 0 && (row->asked >> threads & 1) != 0)
+        kkt_table_cell(text->table, "%lld", (long long)row->config.v[threads]);
+    else
+        kkt_table_cell(text->table, "-");
+    for (int i = 0; i < STYLE_FIGURES; ++i)
+        kkt_table_cell(text->table, "-");
+    kkt_table_cell(text->table, "%s", row->missing);
+}
+
 static void style_cells(void *context, const kkt_style_row *row) {
     const text_context *text = context;
     const kkt_prediction *p = &row->prediction;
+    if (row->missing[0] != '\0') {
+        missing_cells(text, row);
+        return;
+    }
     kkt_text config = {0};
     kkt_params_format(&row->variant->params, &row->config, &config);
     kkt_table_cell(text->table, "%s", row->kernel->name);
@@ -233,6 +254,7 @@ static void print_styles(const kkt_model_query *query) {
     static const char *const headings[] = {
         "kernel",    "style",      "C",     "threads",     "regs",         "smem KB", "HBM B/token",
         "blocks/SM", "stopped by", "chain", "at least us", "predicted us", "limiter", "config"};
+    _Static_assert(sizeof headings / sizeof headings[0] == 5 + STYLE_FIGURES, "a cell a heading");
     const kkt_attention *a = &query->problems[0];
     printf("Kernels of this project at their best predicted configuration; T %lld, Hk %lld, Hv "
            "%lld, dk %lld, dv %lld\n",

@@ -158,7 +158,11 @@ static void print_best(const kkt_view *view) {
         }
         kkt_table_cell(table, "%s", e->kernel);
         short_cell(table, &kernel->problem, e->problem);
-        kkt_table_cell(table, "%lld", (long long)e->chunk);
+        if (e->chunk > 0) {
+            kkt_table_cell(table, "%lld", (long long)e->chunk);
+        } else {
+            kkt_table_cell(table, "-");
+        }
         if (isfinite(e->time_us)) {
             kkt_table_cell(table, "%.1f", e->time_us);
         } else {
@@ -171,6 +175,29 @@ static void print_best(const kkt_view *view) {
     }
     kkt_table_print(table, stdout);
     kkt_table_close(table);
+}
+
+/* A kernel's macros in the header are not those of the row above where another chunk size is the
+ * faster one by itself: said for the problem that the macros are of. */
+static void print_macros(const kkt_view *view) {
+    const char *kernel = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *first = &view->entries[i];
+        if (first->model_only || (kernel && strcmp(kernel, first->kernel) == 0)) {
+            continue;
+        }
+        kernel = first->kernel;
+        const kkt_entry *taken = kkt_view_standing(view, kernel, first->problem, 0);
+        if (!taken || taken->best_of_problem) {
+            continue;
+        }
+        bool timed = isfinite(taken->time_us);
+        printf(
+            "%s: the header's macros are those of C = %lld (%.1f us%s on the first problem), which "
+            "stands until a pipeline is timed with each C; its table has every C\n",
+            kernel, (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
+            timed ? "" : " predicted");
+    }
 }
 
 static void add_counts(kkt_json *root, const kkt_session_counts *c) {
@@ -229,6 +256,7 @@ static void print_summary_json(job *j, const kkt_view *view, const kkt_session_s
 static void print_summary(job *j, const kkt_view *view, const kkt_session_summary *summary) {
     const kkt_session_counts *c = &summary->counts;
     print_best(view);
+    print_macros(view);
     printf("tier %s: %lld configurations, %lld rejected, %lld compiled, %lld measured, %lld "
            "replayed, %lld reused in %.1f s\n",
            kkt_tier_name(summary->tier), (long long)c->enumerated, (long long)c->rejected,

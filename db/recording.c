@@ -54,12 +54,22 @@ static kkt_status read_header(reader *r, kkt_json *line, kkt_error *err) {
     return KKT_OK;
 }
 
+/* A SHA-256 as it is written everywhere. */
+static bool is_hash(const char *text) {
+    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
 static kkt_status keep_provenance(reader *r, kkt_json *line, kkt_error *err) {
     int64_t number = -1;
     bool numbered = kkt_json_int(line, "provenance", &number);
     if (!numbered || number != (int64_t)r->provenance_count || number >= PROVENANCES_MAX) {
         kkt_json_close(line);
         return malformed(r, "provenances are not numbered from 0 in order", err);
+    }
+    const char *hash = kkt_json_string(line, "kernel_hash");
+    if (hash && !is_hash(hash)) {
+        kkt_json_close(line);
+        return malformed(r, "'kernel_hash' is not 64 hex digits", err);
     }
     if (r->provenance_count == r->provenance_capacity) {
         size_t capacity = r->provenance_capacity * 2 + 8;
@@ -384,7 +394,12 @@ static kkt_status import_if_matching(kkt_db *db, const char *path, const char *a
     bool wanted = !header || header_matches(header, arch);
     kkt_json_close(header);
     *rows = 0;
-    return wanted ? kkt_recording_import(db, path, rows, err) : KKT_OK;
+    kkt_status status = wanted ? kkt_recording_import(db, path, rows, err) : KKT_OK;
+    if (status == KKT_ERR_INPUT && err)
+        return kkt_fail(err, status, err->native,
+                        "%s; put the file back as it was, or take it out of its folder",
+                        err->message);
+    return status;
 }
 
 kkt_status kkt_recording_import_folder(kkt_db *db, const char *folder, const char *arch,

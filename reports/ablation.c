@@ -73,7 +73,8 @@ static kkt_status visit_counter(void *context, const kkt_counter_record *counter
 
 static void fill_timed(kkt_arena *arena, const kkt_run_record *run, kkt_ablation_point *out) {
     kkt_reading *time = &out->figures[KKT_EVIDENCE_TIMED][KKT_FIGURE_TIME];
-    *time = (kkt_reading){run->time_low_us, run->time_us, run->time_high_us};
+    *time = (kkt_reading){kkt_figure_round(run->time_low_us), kkt_figure_round(run->time_us),
+                          kkt_figure_round(run->time_high_us)};
     out->apart = run->policy == NULL || strstr(run->policy, "ablation=") == NULL;
     if (out->apart) {
         time->low = fmin(time->low, time->value * (1 - KKT_TIMED_APART_DRIFT));

@@ -78,9 +78,9 @@ static const claim claims[] = {
 };
 
 static void add_time(kkt_document *document, kkt_row *row, const kkt_entry *entry) {
-    char time[32], low[32], high[32];
-    kkt_document_cell(document, row, "%s us [%s, %s] (%s)", kkt_content_real(entry->time_us, time),
-                      kkt_content_real(entry->low_us, low), kkt_content_real(entry->high_us, high),
+    char time[32], interval[80];
+    kkt_document_cell(document, row, "%s us [%s] (%s)", kkt_content_real(entry->time_us, time),
+                      kkt_content_interval(entry->low_us, entry->high_us, interval),
                       kkt_entry_provenance(entry));
 }
 

@@ -22,6 +22,35 @@ const char *kkt_content_real(double value, char out[32]) {
     return out;
 }
 
+const char *kkt_content_interval(double low, double high, char out[80]) {
+    enum { DIGITS = 7 }; /* what a sample, a 32-bit float, holds */
+    char ends[2][32];
+    if (!isfinite(low) || !isfinite(high)) {
+        snprintf(out, 80, "-");
+        return out;
+    }
+    kkt_content_real(low, ends[0]);
+    kkt_content_real(high, ends[1]);
+    for (int digits = 4; digits <= DIGITS && strcmp(ends[0], ends[1]) == 0; digits++) {
+        if (fabs(low) >= pow(10, digits)) /* all digits before the point are there already */
+            continue;
+        snprintf(ends[0], sizeof ends[0], "%.*g", digits, low);
+        snprintf(ends[1], sizeof ends[1], "%.*g", digits, high);
+    }
+    if (strcmp(ends[0], ends[1]) == 0)
+        snprintf(out, 80, "%s", ends[0]);
+    else
+        snprintf(out, 80, "%s to %s", ends[0], ends[1]);
+    return out;
+}
+
+void kkt_content_chunk(kkt_document *document, kkt_row *row, int64_t chunk) {
+    if (chunk > 0)
+        kkt_document_cell(document, row, "%lld", (long long)chunk);
+    else
+        kkt_document_cell(document, row, "-");
+}
+
 static void cell_real(kkt_document *document, kkt_row *row, double value) {
     char text[32];
     kkt_document_cell(document, row, "%s", kkt_content_real(value, text));
@@ -62,7 +91,11 @@ static const char *short_text(const kkt_view *view, const char *kernel, text_kin
     while (kkt_pair_next(&text, &pair))
         if (shared_pair(view, kernel, kind, &pair) == shared)
             kkt_text_printf(&out, "%s%s=%s", out.length > 0 ? ", " : "", pair.key, pair.text);
-    const char *copy = kkt_arena_strdup(arena, out.length > 0 ? kkt_text_get(&out) : "(none)");
+    static const char *const nothing[] = {
+        [TEXT_PROBLEM] = "the only problem", [TEXT_CONFIG] = "the only configuration"};
+    const char *copy = kkt_arena_strdup(arena, out.length > 0 ? kkt_text_get(&out)
+                                               : shared       ? "nothing"
+                                                              : nothing[kind]);
     kkt_text_free(&out);
     return copy;
 }
@@ -128,9 +161,10 @@ static void add_model_error(const kkt_view *view, kkt_document *document) {
         return;
     qsort(ratios, count, sizeof *ratios, compare_reals);
     kkt_document_paragraph(document,
-                           "The model's error over the %zu measured entries: predicted over "
+                           "The model's error over the %zu %s with a time: predicted over "
                            "measured time is %.2f in the median, from %.2f to %.2f.",
-                           count, ratios[count / 2], ratios[0], ratios[count - 1]);
+                           count, count == 1 ? "entry" : "entries", ratios[count / 2], ratios[0],
+                           ratios[count - 1]);
 }
 
 static void add_reading(kkt_document *document) {
@@ -179,9 +213,9 @@ static void cell_predicted_compiled(kkt_document *document, kkt_row *row, int64_
 static void add_chunk_row(kkt_document *document, kkt_block *table, const kkt_entry *entry) {
     kkt_row *row = kkt_document_row(document, table);
     bool compiled = entry->provenance != KKT_PREDICTED;
-    char low[32], high[32];
+    char interval[80];
     row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
-    cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
+    kkt_content_chunk(document, row, entry->chunk);
     cell_int(document, row, entry->threads);
     cell_predicted_compiled(document, row, entry->registers_predicted, entry->registers, compiled);
     cell_int(document, row, entry->smem_bytes);
@@ -197,8 +231,8 @@ static void add_chunk_row(kkt_document *document, kkt_block *table, const kkt_en
     cell_real(document, row, entry->predicted_us);
     cell_real(document, row, entry->time_us);
     if (kkt_entry_measured(entry))
-        kkt_document_cell(document, row, "%s to %s", kkt_content_real(entry->low_us, low),
-                          kkt_content_real(entry->high_us, high));
+        kkt_document_cell(document, row, "%s",
+                          kkt_content_interval(entry->low_us, entry->high_us, interval));
     else
         kkt_document_cell(document, row, "-");
     cell_real(document, row,
@@ -226,6 +260,12 @@ static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document
     }
 }
 
+/* Which entry of a problem: "C = 64"; a kernel without chunks has one. */
+static const char *place_of(const kkt_entry *entry, kkt_arena *arena) {
+    return entry->chunk > 0 ? kkt_arena_printf(arena, "C = %lld", (long long)entry->chunk)
+                            : "the best configuration";
+}
+
 /* A lower bound above a measured time is a fault of the model: said, not hidden. */
 static void add_broken_bounds(const kkt_view *view, size_t at, size_t end, kkt_document *document) {
     char bound[32], time[32];
@@ -233,9 +273,9 @@ static void add_broken_bounds(const kkt_view *view, size_t at, size_t end, kkt_d
         const kkt_entry *entry = &view->entries[i];
         if (kkt_entry_measured(entry) && entry->lower_bound_us > entry->high_us)
             kkt_document_item(document,
-                              "At C = %lld the lower bound (%s us) is above the measured time "
+                              "At %s the lower bound (%s us) is above the measured time "
                               "(%s us): the model is wrong about this configuration.",
-                              (long long)entry->chunk,
+                              place_of(entry, document->arena),
                               kkt_content_real(entry->lower_bound_us, bound),
                               kkt_content_real(entry->time_us, time));
     }
@@ -245,6 +285,13 @@ static void add_broken_bounds(const kkt_view *view, size_t at, size_t end, kkt_d
  */
 static bool shown(const kkt_entry *first, const char *kernel) {
     return strcmp(first->kernel, kernel) == 0 && !(first->model_only && first->problem_rank != 0);
+}
+
+static bool has_chunks(const kkt_view *view, const char *kernel) {
+    for (size_t i = 0; i < view->entry_count; i++)
+        if (view->entries[i].chunk > 0 && strcmp(view->entries[i].kernel, kernel) == 0)
+            return true;
+    return false;
 }
 
 static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_document *document) {
@@ -264,7 +311,9 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
                                            "Limiter",
                                            "Provenance",
                                            NULL};
-    kkt_document_heading(document, 3, "%s: the chunk-size trade-off", kernel);
+    kkt_document_heading(document, 3, "%s: %s", kernel,
+                         has_chunks(view, kernel) ? "the chunk-size trade-off"
+                                                  : "resources and time");
     for (size_t i = 0, end; i < view->entry_count; i = end) {
         end = group_end(view, i);
         if (shown(&view->entries[i], kernel))
@@ -283,8 +332,10 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
             add_chunk_row(document, table, &view->entries[j]);
         add_broken_bounds(view, i, end, document);
         for (size_t j = i; j < end; j++)
-            if (view->entries[j].chunk == KKT_DEFAULT_CHUNK && view->entries[j].reason != NULL)
-                kkt_document_paragraph(document, "The model at C = %d: %s.", KKT_DEFAULT_CHUNK,
+            if ((view->entries[j].chunk == KKT_DEFAULT_CHUNK || view->entries[j].chunk == 0) &&
+                view->entries[j].reason != NULL)
+                kkt_document_paragraph(document, "The model at %s: %s.",
+                                       place_of(&view->entries[j], document->arena),
                                        view->entries[j].reason);
     }
 }
@@ -295,7 +346,10 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         "#Relative error", "#Tolerance", "#Energy, mJ",   "Provenance", NULL};
     kkt_document_heading(document, 3, "%s: winners and ties", kernel);
     kkt_block *table = kkt_document_table(
-        document, "The best configuration of each problem and chunk size", headings);
+        document,
+        has_chunks(view, kernel) ? "The best configuration of each problem and chunk size"
+                                 : "The best configuration of each problem",
+        headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
         if (strcmp(entry->kernel, kernel) != 0)
@@ -303,7 +357,7 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         kkt_row *row = kkt_document_row(document, table);
         row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
-        cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
+        kkt_content_chunk(document, row, entry->chunk);
         kkt_document_cell(document, row, "%s",
                           short_config(view, kernel, entry->config, document->arena));
         char time[32];
@@ -331,9 +385,9 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
                             short_config(view, kernel, entry->ties[t], document->arena));
         if (entry->tie_count > TIES_SHOWN)
             kkt_text_printf(&ties, "; and %zu more", entry->tie_count - TIES_SHOWN);
-        const char *summary = kkt_arena_printf(document->arena, "Ties of %s, C = %lld",
+        const char *summary = kkt_arena_printf(document->arena, "Ties of %s, %s",
                                                kkt_content_problem(view, entry, document->arena),
-                                               (long long)entry->chunk);
+                                               place_of(entry, document->arena));
         kkt_document_folded(document, summary, "%s.", kkt_text_get(&ties));
         kkt_text_free(&ties);
     }
@@ -384,7 +438,7 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", entry->kernel);
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
-        cell_int(document, row, entry->chunk > 0 ? entry->chunk : -1);
+        kkt_content_chunk(document, row, entry->chunk);
         kkt_document_cell(document, row, "%s", kkt_provenance_name(entry->provenance));
         kkt_document_cell(document, row, "%s", entry->gpu != NULL ? entry->gpu : "-");
         kkt_document_cell(document, row, "%s", entry->driver != NULL ? entry->driver : "-");

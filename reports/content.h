@@ -36,5 +36,10 @@ void kkt_content_pareto(const kkt_view *view, const char *kernel, kkt_document *
 
 /* "12.3" with three significant digits, "-" where unknown; `out` is returned. */
 const char *kkt_content_real(double value, char out[32]);
+/* "382.9 to 383.1": with the digits that tell the ends apart; one number where nothing does. `out`
+ * is returned. */
+const char *kkt_content_interval(double low, double high, char out[80]);
+/* A chunk size as a cell; "-" where the kernel has none. */
+void kkt_content_chunk(kkt_document *document, kkt_row *row, int64_t chunk);
 
 #endif

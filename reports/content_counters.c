@@ -22,7 +22,7 @@ static void add_row(const kkt_view *view, const kkt_entry *entry, kkt_document *
     char predicted[32], bytes[32];
     kkt_row *row = kkt_document_row(document, table);
     kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
-    kkt_document_cell(document, row, "%lld", (long long)entry->chunk);
+    kkt_content_chunk(document, row, entry->chunk);
     kkt_document_cell(document, row, "%s", kkt_content_config(view, entry, document->arena));
     kkt_document_cell(document, row, "%s", kkt_content_real(entry->hbm_bytes / 1e6, predicted));
     kkt_document_cell(document, row, "%s", kkt_content_real(entry->hbm_bytes_counted / 1e6, bytes));

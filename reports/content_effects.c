@@ -76,10 +76,7 @@ static void add_value(effects *e, const char *param, const char *value, const ch
     if (e->table == NULL)
         e->table = make_table(e);
     kkt_row *row = kkt_document_row(document, e->table);
-    if (e->best->chunk > 0)
-        kkt_document_cell(document, row, "%lld", (long long)e->best->chunk);
-    else
-        kkt_document_cell(document, row, "-");
+    kkt_content_chunk(document, row, e->best->chunk);
     kkt_document_cell(document, row, "%s", param);
     kkt_document_cell(document, row, "%s", value);
     kkt_document_cell(document, row, "%s", against);

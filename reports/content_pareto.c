@@ -50,7 +50,7 @@ void kkt_content_pareto(const kkt_view *view, const char *kernel, kkt_document *
         }
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
-        kkt_document_cell(document, row, "%lld", (long long)entry->chunk);
+        kkt_content_chunk(document, row, entry->chunk);
         kkt_document_cell(document, row, "%s", entry->style);
         real_cell(document, row, entry->time_us);
         real_cell(document, row, entry->energy_mj);

@@ -77,7 +77,7 @@ static void add_row(const kkt_entry *const *rows, size_t count, kkt_document *do
     qsort(ratios, count, sizeof *ratios, compare_reals);
     kkt_row *row = kkt_document_row(document, table);
     char text[32];
-    kkt_document_cell(document, row, "%lld", (long long)rows[0]->chunk);
+    kkt_content_chunk(document, row, rows[0]->chunk);
     kkt_document_cell(document, row, "%zu", count);
     kkt_document_cell(document, row, "%s", kkt_content_real(times[0], text));
     kkt_document_cell(document, row, "%s", kkt_content_real(times[count / 2], text));
@@ -114,7 +114,7 @@ static void add_group(const kkt_view *view, const kkt_entry *const *rows, size_t
                                          label_of(rows[i]->config, agreed, arena)};
     }
     const char *caption =
-        kkt_arena_printf(arena, "All %zu measured configurations: %s, style %s, %s", count,
+        kkt_arena_printf(arena, "All %zu configurations with a time: %s, style %s, %s", count,
                          rows[0]->kernel, rows[0]->style, problem);
     kkt_block *table = kkt_document_table(document, caption, headings);
     for (size_t i = 0, end; i < count; i = end) {

@@ -1,5 +1,7 @@
 /* Comparing entries, and the one that stands for a kernel and problem. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "reports/view.h"
@@ -9,6 +11,14 @@
 
 bool kkt_entry_measured(const kkt_entry *entry) {
     return isfinite(entry->time_us) != 0;
+}
+
+double kkt_figure_round(double value) {
+    char text[32];
+    if (!isfinite(value))
+        return value;
+    snprintf(text, sizeof text, "%.7g", value);
+    return strtod(text, NULL);
 }
 
 const char *kkt_entry_provenance(const kkt_entry *entry) {

@@ -212,14 +212,16 @@ static void fill_occupancy(kkt_entry *entry, const kkt_build_record *build, cons
 }
 
 static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *arena) {
-    entry->time_us = run->time_us;
-    entry->low_us = isfinite(run->time_low_us) ? run->time_low_us : run->time_us;
-    entry->high_us = isfinite(run->time_high_us) ? run->time_high_us : run->time_us;
+    entry->time_us = kkt_figure_round(run->time_us);
+    entry->low_us =
+        isfinite(run->time_low_us) ? kkt_figure_round(run->time_low_us) : entry->time_us;
+    entry->high_us =
+        isfinite(run->time_high_us) ? kkt_figure_round(run->time_high_us) : entry->time_us;
     entry->samples = run->sample_count;
-    entry->rel_fro = run->rel_fro;
-    entry->max_abs = run->max_abs;
+    entry->rel_fro = kkt_figure_round(run->rel_fro);
+    entry->max_abs = kkt_figure_round(run->max_abs);
     entry->tolerance = run->tolerance;
-    entry->energy_mj = run->energy_mj;
+    entry->energy_mj = kkt_figure_round(run->energy_mj);
     entry->disturbed = kkt_arena_strdup(arena, run->disturbed);
     entry->hbm_bytes_counted = run->hbm_bytes_counted;
     entry->counters_note = kkt_arena_strdup(arena, run->counters_note);

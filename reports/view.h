@@ -119,6 +119,8 @@ typedef enum kkt_rank {
 } kkt_rank;
 kkt_rank kkt_entry_rank(const kkt_entry *entry);
 bool kkt_entry_measured(const kkt_entry *entry); /* it has a time */
+/* A measured figure with the seven digits that a sample, a 32-bit float, holds. */
+double kkt_figure_round(double value);
 /* "measured", "replayed", "compiled", "predicted", or "stale". */
 const char *kkt_entry_provenance(const kkt_entry *entry);
 /* The entry that stands for a kernel and problem: chunk KKT_DEFAULT_CHUNK (or `chunk`, where not

@@ -110,6 +110,12 @@ static const char *read_entry(const kkt_json *json, kkt_arena *arena, kkt_entry 
     read_real(error, "max_abs", &entry->max_abs);
     read_real(error, "tolerance", &entry->tolerance);
     kkt_json_bool(json, "noisy", &entry->noisy);
+    const kkt_json *on = kkt_json_get(json, "measured_on");
+    if (on != NULL) {
+        entry->gpu = need_text(on, "gpu", arena);
+        entry->driver = need_text(on, "driver", arena);
+        entry->date = need_text(on, "date", arena);
+    }
     entry->limiter = need_text(json, "limiter", arena);
     entry->kernel_hash = need_text(json, "kernel_hash", arena);
     return NULL;

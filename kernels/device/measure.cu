@@ -67,3 +67,63 @@ extern "C" __global__ void kkt_scan(const void *data, u64 count, int bytes, u64 
     else
         scan((const u64 *)data, count, exponent, out);
 }
+
+struct compare_result {
+    u64 worst;   // bits of the largest |a - b| above its place
+    u64 largest; // bits of the largest |b|
+};
+
+template <int KIND> static __device__ float value_at(const void *data, u64 i) {
+    if (KIND == 0)
+        return __uint_as_float((unsigned)((const unsigned short *)data)[i] << 16);
+    if (KIND == 1) {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(((const unsigned short *)data)[i]));
+        return value;
+    }
+    return KIND == 2 ? ((const float *)data)[i] : (float)((const double *)data)[i];
+}
+
+static __device__ u64 warp_max(u64 value) {
+    for (int lane = 16; lane > 0; lane /= 2) {
+        u64 other = __shfl_down_sync(0xffffffffu, value, lane);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
+// Bits of floats that are not negative are ordered as the floats are.
+template <int KIND>
+static __device__ void compare(const void *a, const void *b, u64 count, int shift,
+                               compare_result *out) {
+    u64 worst = 0;
+    float largest = 0.0f;
+    u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        float y = value_at<KIND>(b, i);
+        u64 bits = __float_as_uint(fabsf(value_at<KIND>(a, i) - y));
+        bits = bits << 32 | i >> shift;
+        worst = bits > worst ? bits : worst;
+        largest = fmaxf(largest, fabsf(y));
+    }
+    worst = warp_max(worst);
+    u64 largest_bits = warp_max(__float_as_uint(largest));
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&out->worst, worst);
+        atomicMax(&out->largest, largest_bits);
+    }
+}
+
+// Two outputs of `count` elements. `kind`: bf16, fp16, fp32, fp64. `shift`: places are counted in
+// steps of 2^shift elements, so that they take 32 bits.
+extern "C" __global__ void kkt_compare(const void *a, const void *b, u64 count, int kind, int shift,
+                                       compare_result *out) {
+    if (kind == 0)
+        compare<0>(a, b, count, shift, out);
+    else if (kind == 1)
+        compare<1>(a, b, count, shift, out);
+    else if (kind == 2)
+        compare<2>(a, b, count, shift, out);
+    else
+        compare<3>(a, b, count, shift, out);
+}

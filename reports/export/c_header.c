@@ -287,8 +287,7 @@ static const char *const common[] = {
     "#else\n",
     "#define KKTTUNE_FUNCTION static inline\n",
     "#endif\n",
-    "/* (larger / smaller size) to the power of `halves`; out of all reach for what is no size. "
-    "*/\n",
+    "/* (larger / smaller size) to the power of `halves`; huge for what is no size. */\n",
     "KKTTUNE_FUNCTION double kkttune_apart(long long a, long long b, int halves) {\n",
     "    double power = 1.0;\n",
     "    if (a <= 0 || b <= 0)\n",

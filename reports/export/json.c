@@ -1,5 +1,6 @@
 /* `kkttune.config/1`: docs/formats.md, docs/schemas/kkttune.config-1.schema.json. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,20 @@ static void add_time(kkt_json *object, const kkt_entry *entry) {
     kkt_json_add_int(time, "samples", entry->samples);
 }
 
+/* Where and when a time was taken. The day alone: runs that differ in nothing else give the same
+ * file, as they do in the reports. */
+static void add_measured_on(kkt_json *object, const kkt_entry *entry) {
+    char day[11];
+    snprintf(day, sizeof day, "%s", entry->date != NULL ? entry->date : "");
+    const struct {
+        const char *key, *value;
+    } known[] = {{"gpu", entry->gpu}, {"driver", entry->driver}, {"date", day}};
+    kkt_json *out = kkt_json_add_object(object, "measured_on");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].value != NULL && known[i].value[0] != '\0')
+            kkt_json_add_string(out, known[i].key, known[i].value);
+}
+
 void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *parent, const char *key) {
     kkt_json *object = kkt_json_add_object(parent, key);
     kkt_json_add_string(object, "kernel", entry->kernel);
@@ -51,8 +66,10 @@ void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *parent, const c
     kkt_json_add_string(object, "provenance", kkt_entry_provenance(entry));
     if (entry->stale_reason != NULL)
         kkt_json_add_string(object, "stale_reason", entry->stale_reason);
-    if (kkt_entry_measured(entry))
+    if (kkt_entry_measured(entry)) {
         add_time(object, entry);
+        add_measured_on(object, entry);
+    }
     if (kkt_entry_measured(entry) && entry->noisy)
         kkt_json_add_bool(object, "noisy", true);
     add_known_real(object, "predicted_us", entry->predicted_us);

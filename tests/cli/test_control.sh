@@ -32,6 +32,12 @@ json "d['candidates']['reused'] == $done and d['candidates']['measured'] == 24 -
 expect 0 "${tune[@]}" --backend fake:seed=1 --budget evals=24 --db whole.db --out whole --log run.log
 cmp kkttune-out/kkttune_sm90.json whole/kkttune_sm90.json || die "the resumed run ended elsewhere"
 
+
+# Which chunk size the header's macros are of is said where it is not that of the row shown.
+chunk=$(sed -n 's/^#define KKTTUNE_SM90_KKT_SOLVE_CHUNK //p' whole/kkttune_sm90.h)
+[ "$chunk" -eq 64 ] || die "the macros are of C = $chunk"
+has "$out" "kkt_solve: the header's macros are those of C = 64 ("
+
 # ---- elsewhere: a few plain lines ----
 [[ $err != *$'\r'* && $err != *$'\x1b'* ]] || die "control characters outside of a terminal"
 has "$err" "measure 24 of 24"

@@ -7,8 +7,8 @@ export KKTTUNE_REFERENCE=$tests/../../db/reference
 [ -e "$KKTTUNE_REFERENCE/sm90_h200.jsonl" ] || die "the recordings of the H200 are missing"
 
 # The main job first: its database is what the look-up then reads.
-run=(tune kkt_solve --arch sm90 --problem tokens=8192,heads_v=32 --backend replay
-    --budget evals=1,seconds=1 --cache cache --json)
+run=(tune kkt_solve --arch sm90 --problem "tokens=8192,heads_v=32" --backend replay
+    --budget "evals=1,seconds=1" --cache cache --json)
 
 # all_on SHORT FULL: what each command prints.
 all_on() {

@@ -86,6 +86,28 @@ expect 0 model --arch sm90 --dtype fp32 --chunk 64 --json
 has "$err" "kkt_solve is left out of the styles"
 json 'd["styles"] == [] and d["ledger"][0]["t_write_bytes_per_token"] == 256'
 
+# What was asked for and does not exist is told, not left out.
+expect 0 model --arch sm90 --chunk 64 --threads 128,1024 --json
+json '([(s["threads"], s["feasible"]) for s in d["styles"] if s["kernel"] == "kkt_solve"] ==
+    [(128, True), (1024, False)])'
+json '(all("has no threads 1024; known: " in s["reason"] and s["config"] == {"chunk": 64, "threads": 1024}
+    and s["registers"] is None and s["predicted_us"] is None for s in d["styles"]
+    if s["threads"] == 1024 and s["kernel"] == "kkt_solve"))'
+expect 0 model --arch sm90 --chunk 256 --json
+json '([(s["chunk"], s["reason"]) for s in d["styles"] if s["kernel"] == "kkt_solve"] ==
+    [(256, "kkt_solve has no chunk 256; known: 16, 32, 64, 128")])'
+json 'not any(l["chunk"] == 256 and l["name"].startswith("kkt_solve") for l in d["layouts"])'
+expect 0 model --arch sm90 --threads 384 --dk 96 --chunk 256 --json
+json '(len(d["styles"]) >= 2 and len({s["style"] for s in d["styles"]}) >= 2 and
+    all(s["reason"] for s in d["styles"] if not s["feasible"]))'
+expect 0 model --arch sm90 --threads 384 --chunk 64
+has "$out" "kkt_solve has no threads 384; known: 32, 64, 128, 256"
+has "$out" "gdn_fwd fragment has no threads 384; known: 128, 256"
+# Constraints that no configuration passes, in the kernel's words.
+expect 0 model --arch sm75 --chunk 64 --json
+json '(any(s["kernel"] == "kkt_solve" and not s["feasible"] and "sm75 has neither cp.async" in s["reason"]
+    for s in d["styles"]))'
+
 # ---- for a person ----
 expect 0 model --arch sm90
 for text in "63.0 KB" "137.0 KB" "384 regs a thread > 255: spills" "3 / 1 by smem, 1 / 1 exactly" \

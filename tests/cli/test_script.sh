@@ -15,7 +15,12 @@ if(NOT KKT_CUDA_HOME)
 endif()
 add_subdirectory(cli)
 END
-echo 'add_executable(kkttune main.c)' >tree/cli/CMakeLists.txt
+cat >tree/cli/CMakeLists.txt <<'END'
+add_executable(kkttune main.c)
+add_library(kkttune_lib SHARED part.c)
+install(TARGETS kkttune kkttune_lib RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
+END
+echo 'int part(void) { return 0; }' >tree/cli/part.c
 write_main() {
     cat >"$1/cli/main.c" <<END
 #include <fcntl.h>
@@ -47,6 +52,13 @@ echo '#define CUDA_VERSION 13000' >../cuda/include/cuda.h
 try ../tree/kkttune "a  b" '*' --out=x ''
 [ "$code" -eq 0 ] || die "the first call failed"
 [ "$out" = "one $work/cuda|a  b|*|--out=x|" ] || die "arguments or standard output were changed"
+
+# What the script built can be installed as it is.
+try cmake --install ../tree/build --prefix "$work/installed"
+[ "$code" -eq 0 ] || die "cmake --install failed after the script's build"
+[ -x "$work/installed/bin/kkttune" ] || die "the program was not installed"
+[ -e "$work/installed/lib/libkkttune_lib.so" ] || die "the library was not installed"
+
 ln -s ../tree/kkttune link
 try ./link seven
 [ "$code" -eq 7 ] || die "the exit code was changed"

@@ -44,6 +44,13 @@ head -n 3 good.jsonl >cut.jsonl
 
 expect 2 "there is no database 'kkttune.db'" info
 absent kkttune.db
+expect 2 "recording 'cut.jsonl', line 3" import cut.jsonl
+absent kkttune.db
+expect 2 "cannot open 'none.jsonl'" import new.db none.jsonl
+absent new.db
+sed 's/"provenance":0,/&"kernel_hash":"deadbeef-no-hash",/' good.jsonl >hash.jsonl
+expect 2 "line 2: 'kernel_hash' is not 64 hex digits" import hash.jsonl
+absent kkttune.db
 expect 0 "1 rows, 1 of them new" import good.jsonl
 expect 0 "1 rows, 0 of them new" import kkttune.db good.jsonl
 expect 2 "recording 'cut.jsonl', line 3: the file is truncated" import cut.jsonl

@@ -173,6 +173,12 @@ lines=$(wc -l <reference/a.jsonl)
 head -n 10 reference/a.jsonl | head -c -20 >reference/b.jsonl
 KKTTUNE_REFERENCE=$work/reference fails 2 "reference/b.jsonl" "$kkttune" "${replay[@]}" --db replayed.db --out refused
 has "$err" "line 10"
+has "$err" "put the file back as it was, or take it out of its folder"
+# The shipped ones are found beside the program and named without detours.
+mkdir -p moved/bin moved/share/kkttune/reference
+cp "$kkttune" moved/bin/
+cp reference/b.jsonl moved/share/kkttune/reference/
+fails 2 "'$work/moved/share/kkttune/reference/b.jsonl'" moved/bin/kkttune "${replay[@]}" --db moved.db --out refused
 rm reference/a.jsonl
 KKTTUNE_REFERENCE=$work/reference fails 2 "line 10" "$kkttune" "${replay[@]}" --db alone.db --out refused
 expect 0 db info alone.db --json

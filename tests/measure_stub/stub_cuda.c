@@ -1,6 +1,7 @@
 /* A CUDA driver that runs on the CPU: memory is host memory, a module is a word that says how its
  * kernels behave, and time is a counter that each launch moves on. Enough for the GPU worker. */
 #include <cuda.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -216,7 +217,7 @@ static void run_toy(const captured *launch) {
     if (!high) {
         return;
     }
-    if (behaves(function, "wrong")) {
+    if (behaves(function, "wrong") || (behaves(function, "wrongmiddle") && large)) {
         y[launch->n / 2] += 1.0F;
     } else if (behaves(function, "wronglarge") && large) {
         y[launch->n - 1] += 1.0F;
@@ -268,6 +269,20 @@ static void run_scan(void **arguments) {
     }
 }
 
+static void run_compare(void **arguments) {
+    const float *a = *(void **)arguments[0], *b = *(void **)arguments[1];
+    unsigned long long count = *(unsigned long long *)arguments[2];
+    unsigned long long *out = *(void **)arguments[5];
+    for (unsigned long long i = 0; i < count; i++) {
+        const float values[2] = {fabsf(a[i] - b[i]), fabsf(b[i])};
+        uint32_t bits[2];
+        memcpy(bits, values, sizeof bits);
+        const unsigned long long worst = (unsigned long long)bits[0] << 32 | i;
+        out[0] = worst > out[0] ? worst : out[0];
+        out[1] = bits[1] > out[1] ? bits[1] : out[1];
+    }
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                           void **extra) {
     if (extra != NULL || config->hStream == NULL) {
@@ -286,6 +301,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     }
     if (strcmp(function->name, "kkt_scan") == 0) {
         run_scan(arguments);
+        return CUDA_SUCCESS;
+    }
+    if (strcmp(function->name, "kkt_compare") == 0) {
+        run_compare(arguments);
         return CUDA_SUCCESS;
     }
     captured launch = {

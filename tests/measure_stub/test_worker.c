@@ -151,6 +151,38 @@ static void each_misbehaviour_has_its_outcome(void **state) {
     kkt_backend_cuda.close(backend);
 }
 
+static kkt_outcome measure_parts(kkt_backend *backend, const char *word, int parts, char *reason) {
+    candidate c;
+    kkt_measure_result r;
+    kkt_error err = {0};
+    make(&c, word, 0);
+    c.policy.large_parts = parts;
+    assert_int_equal(kkt_backend_cuda.measure(backend, &c.request, &r, &err), KKT_OK);
+    snprintf(reason, 320, "%s", r.reason);
+    const kkt_outcome outcome = r.run.outcome;
+    kkt_measure_result_free(&r);
+    return outcome;
+}
+
+/* A fault in a part that no reference is computed for: found by comparison with a candidate before,
+ * right or wrong itself; the reference decides which of the two is at fault. */
+static void what_no_sample_meets_is_found_by_comparison(void **state) {
+    (void)state;
+    char reason[320];
+    kkt_backend *backend = open_cuda();
+    assert_int_equal(measure_parts(backend, "good", 2, reason), KKT_OUTCOME_OK);
+    assert_int_equal(measure_parts(backend, "wrongmiddle", 2, reason), KKT_OUTCOME_WRONG_RESULT);
+    assert_non_null(strstr(reason, "full problem, part 4 of 10: relative error"));
+    assert_int_equal(measure_parts(backend, "good", 2, reason), KKT_OUTCOME_OK);
+    kkt_backend_cuda.close(backend);
+
+    backend = open_cuda();
+    assert_int_equal(measure_parts(backend, "wrongmiddle", 2, reason), KKT_OUTCOME_OK);
+    assert_int_equal(measure_parts(backend, "good", 2, reason), KKT_OUTCOME_OK);
+    assert_int_equal(measure_parts(backend, "wrongmiddle", 2, reason), KKT_OUTCOME_WRONG_RESULT);
+    kkt_backend_cuda.close(backend);
+}
+
 static void too_much_shared_memory_fails_at_launch(void **state) {
     (void)state;
     kkt_backend *backend = open_cuda();
@@ -458,6 +490,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(opening_fails_in_one_line),
         cmocka_unit_test(a_good_candidate_is_timed),
         cmocka_unit_test(each_misbehaviour_has_its_outcome),
+        cmocka_unit_test(what_no_sample_meets_is_found_by_comparison),
         cmocka_unit_test(too_much_shared_memory_fails_at_launch),
         cmocka_unit_test(throttled_samples_are_repeated),
         cmocka_unit_test(a_crowded_gpu_is_noted),

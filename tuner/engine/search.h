@@ -1,4 +1,4 @@
-/* Search strategies: const descriptors, one file each (search_*.c), listed in search.c. A strategy
+/* Search strategies: const descriptors in search_*.c, listed in search.c. A strategy
  * proposes configurations and is told what became of them; it knows neither compiler nor GPU. */
 #ifndef KKT_TUNER_SEARCH_H
 #define KKT_TUNER_SEARCH_H

@@ -15,6 +15,9 @@ void kkt_bench_close(kkt_bench *bench) {
     for (int i = 0; i < KKT_TENSORS_MAX; i++) {
         free(bench->host_outputs[i]);
     }
+    for (int i = 0; i < KKT_BENCH_STANDARDS; i++) {
+        free(bench->standards[i].key);
+    }
     kkt_gpu_close(&bench->gpu);
     memset(bench, 0, sizeof *bench);
 }

@@ -8,6 +8,15 @@
 
 #define KKT_BENCH_BATCH 10 /* samples between two looks at the clock and the GPU's state */
 #define KKT_BENCH_SETS 2   /* sets of outputs, used in turn */
+#define KKT_BENCH_STANDARDS 4
+
+/* Outputs of a full problem that were found right. */
+typedef struct kkt_standard {
+    char *key; /* inputs and chunk; NULL: none is kept here */
+    double tolerance;
+    kkt_slab slab;
+    CUdeviceptr data[KKT_TENSORS_MAX];
+} kkt_standard;
 
 /* What stays from candidate to candidate. Zero-initialise. */
 typedef struct kkt_bench {
@@ -21,6 +30,8 @@ typedef struct kkt_bench {
     kkt_slab small_input_slab, small_output_slab;
     void *host_outputs[KKT_TENSORS_MAX];
     size_t host_output_bytes[KKT_TENSORS_MAX];
+    kkt_standard standards[KKT_BENCH_STANDARDS];
+    unsigned oldest_standard;
     CUevent events[2 * KKT_BENCH_BATCH];
     int dropped;  /* batches thrown away so far because the GPU was slowed down */
     bool replace; /* the context is lost: nothing more can run in this process */
@@ -70,11 +81,22 @@ kkt_outcome kkt_bench_once(kkt_bench *bench, const kkt_measure_request *request,
 kkt_status kkt_check_small(kkt_bench *bench, const kkt_measure_request *request,
                            kkt_program *program, kkt_measure_result *result, bool *passed,
                            kkt_error *err);
-/* The full problem: every element written and finite, guards intact, two runs alike, and
- * policy.large_parts parts against the reference. */
+/* The full problem: every element written and finite, guards intact, two runs alike,
+ * policy.large_parts parts against the reference, and every element against the standard. */
 kkt_status kkt_check_full(kkt_bench *bench, const kkt_measure_request *request,
                           kkt_program *program, const kkt_bindings sets[KKT_BENCH_SETS],
                           kkt_measure_result *result, bool *passed, kkt_error *err);
+
+/* Judges a score of the full problem and keeps the figures of the check with the least headroom.
+ * False: the result says `where`, and why. */
+bool kkt_check_judge(const kkt_score *score, double tolerance, const char *where,
+                     kkt_measure_result *result);
+/* Compares all outputs of a candidate that passed so far (on the GPU, and `tensors` on the host)
+ * with the first right candidate's; where they differ the reference decides. Without a standard yet
+ * this candidate becomes it. */
+kkt_status kkt_check_standard(kkt_bench *bench, const kkt_measure_request *request,
+                              const kkt_bindings *set, kkt_host_tensors *tensors, double tolerance,
+                              kkt_measure_result *result, bool *passed, kkt_error *err);
 
 /* A candidate being sampled. */
 typedef struct kkt_timed {

@@ -225,8 +225,8 @@ int kkt_timing_case(const kkt_kernel *kernel) {
     return 0;
 }
 
-/* Judges a score and keeps the figures of the check with the least headroom. */
-static bool judge(const kkt_score *score, double tolerance, kkt_measure_result *result) {
+bool kkt_check_judge(const kkt_score *score, double tolerance, const char *where,
+                     kkt_measure_result *result) {
     kkt_run_record *run = &result->run;
     double rel_fro = kkt_score_rel_fro(score);
     bool tighter = !(rel_fro * run->tolerance <= run->rel_fro * tolerance);
@@ -238,7 +238,7 @@ static bool judge(const kkt_score *score, double tolerance, kkt_measure_result *
     }
     char finding[160];
     if (!kkt_score_right(score, tolerance, finding, sizeof finding)) {
-        kkt_measure_result_set(result, KKT_OUTCOME_WRONG_RESULT, "full problem: %s", finding);
+        kkt_measure_result_set(result, KKT_OUTCOME_WRONG_RESULT, "%s: %s", where, finding);
         return false;
     }
     return true;
@@ -267,6 +267,8 @@ kkt_status kkt_check_full(kkt_bench *bench, const kkt_measure_request *request,
     }
     double tolerance = request->variant->tolerance(request->problem, request->config,
                                                    kkt_timing_case(request->kernel));
-    *passed = judge(&score, tolerance, result);
-    return KKT_OK;
+    *passed = kkt_check_judge(&score, tolerance, "full problem", result);
+    return *passed ? kkt_check_standard(bench, request, &sets[0], &tensors, tolerance, result,
+                                        passed, err)
+                   : KKT_OK;
 }

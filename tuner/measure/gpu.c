@@ -6,6 +6,7 @@
 #define HELPER_THREADS 256
 #define HELPER_BLOCKS_PER_SM 8
 #define ALIGNMENT 256
+#define ANSWER_BYTES 64 /* of a helper, at most */
 
 static void describe(kkt_gpu *gpu, int index) {
     const kkt_driver *driver = &gpu->driver;
@@ -88,6 +89,9 @@ kkt_status kkt_gpu_start(kkt_gpu *gpu, const void *helpers, kkt_error *err) {
     }
     if (result == CUDA_SUCCESS) {
         result = driver->module_function(&gpu->scan, gpu->helpers, "kkt_scan");
+    }
+    if (result == CUDA_SUCCESS) {
+        result = driver->module_function(&gpu->compare, gpu->helpers, "kkt_compare");
     }
     if (result == CUDA_SUCCESS) {
         gpu->blind = kkt_nvml_others(gpu->nvml) > gpu->others;
@@ -194,16 +198,33 @@ static unsigned long long exponent_bits(kkt_dtype dtype) {
     return 0;
 }
 
-CUresult kkt_gpu_scan(kkt_gpu *gpu, CUdeviceptr data, const kkt_tensor *tensor,
-                      kkt_scan_result *out) {
-    const kkt_driver *driver = &gpu->driver;
+/* Room for the answer of a helper, all zero. */
+static CUresult clear_answer(kkt_gpu *gpu) {
     CUresult result = CUDA_SUCCESS;
     if (gpu->scan_slab.base == 0) {
-        result = kkt_slab_reserve(gpu, &gpu->scan_slab, sizeof *out);
+        result = kkt_slab_reserve(gpu, &gpu->scan_slab, ANSWER_BYTES);
     }
     if (result == CUDA_SUCCESS) {
-        result = driver->fill(gpu->scan_slab.base, 0, sizeof *out, gpu->stream);
+        result = gpu->driver.fill(gpu->scan_slab.base, 0, ANSWER_BYTES, gpu->stream);
     }
+    return result;
+}
+
+/* Launches a helper that ends in the address of its answer, and fetches that. */
+static CUresult ask(kkt_gpu *gpu, CUfunction function, void **arguments, void *out, size_t bytes) {
+    CUresult result = launch_helper(gpu, function, arguments);
+    if (result == CUDA_SUCCESS) {
+        result = gpu->driver.stream_wait(gpu->stream);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = gpu->driver.copy_to_host(out, gpu->scan_slab.base, bytes);
+    }
+    return result;
+}
+
+CUresult kkt_gpu_scan(kkt_gpu *gpu, CUdeviceptr data, const kkt_tensor *tensor,
+                      kkt_scan_result *out) {
+    CUresult result = clear_answer(gpu);
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -212,12 +233,59 @@ CUresult kkt_gpu_scan(kkt_gpu *gpu, CUdeviceptr data, const kkt_tensor *tensor,
     int bytes = (int)kkt_dtype_bytes(tensor->dtype);
     unsigned long long exponent = exponent_bits(tensor->dtype);
     void *arguments[] = {&data, &count, &bytes, &exponent, &sums};
-    result = launch_helper(gpu, gpu->scan, arguments);
+    return ask(gpu, gpu->scan, arguments, out, sizeof *out);
+}
+
+/* As kkt_compare of kernels/device/measure.cu counts types; -1: it knows none such. */
+static int compared_kind(kkt_dtype dtype) {
+    switch (dtype) {
+    case KKT_BF16:
+        return 0;
+    case KKT_FP16:
+        return 1;
+    case KKT_FP32:
+        return 2;
+    case KKT_FP64:
+        return 3;
+    case KKT_I32:
+    case KKT_I64:
+    case KKT_DTYPE_COUNT:
+        break;
+    }
+    return -1;
+}
+
+static float float_of_bits(unsigned long long bits) {
+    const uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+CUresult kkt_gpu_compare(kkt_gpu *gpu, CUdeviceptr data, CUdeviceptr standard,
+                         const kkt_tensor *tensor, kkt_compare_result *out) {
+    int kind = compared_kind(tensor->dtype), shift = 0;
+    unsigned long long count = (unsigned long long)kkt_tensor_elements(tensor), answer[2];
+    *out = (kkt_compare_result){0};
+    if (kind < 0) {
+        return CUDA_SUCCESS;
+    }
+    /* The place shares 64 bits with the difference, so that one maximum finds both. */
+    while (count >> shift > UINT32_MAX) {
+        shift++;
+    }
+    CUresult result = clear_answer(gpu);
+    CUdeviceptr where = gpu->scan_slab.base;
+    void *arguments[] = {&data, &standard, &count, &kind, &shift, &where};
     if (result == CUDA_SUCCESS) {
-        result = driver->stream_wait(gpu->stream);
+        result = ask(gpu, gpu->compare, arguments, answer, sizeof answer);
     }
     if (result == CUDA_SUCCESS) {
-        result = driver->copy_to_host(out, sums, sizeof *out);
+        const int64_t place = (int64_t)(answer[0] & UINT32_MAX);
+        out->difference = (double)float_of_bits(answer[0] >> 32);
+        out->largest = (double)float_of_bits(answer[1]);
+        out->first = place << shift;
+        out->end = (place + 1) << shift;
     }
     return result;
 }

@@ -29,7 +29,7 @@ typedef struct kkt_gpu {
     CUcontext context; /* NULL until kkt_gpu_start */
     CUstream stream;
     CUmodule helpers;
-    CUfunction flush, scan;
+    CUfunction flush, scan, compare;
     kkt_slab flush_slab, scan_slab;
     unsigned helper_blocks;
 } kkt_gpu;
@@ -38,6 +38,12 @@ typedef struct kkt_gpu {
 typedef struct kkt_scan_result {
     unsigned long long unwritten, not_finite, hash;
 } kkt_scan_result;
+
+/* Two outputs side by side. */
+typedef struct kkt_compare_result {
+    double difference, largest; /* largest |a - b| and |b|, in single precision */
+    int64_t first, end;         /* the largest difference is at an element from first up to end */
+} kkt_compare_result;
 
 /* Opens driver, device `index` (-1: the first visible) and NVML; makes no context yet. */
 kkt_status kkt_gpu_open(kkt_gpu *gpu, int index, kkt_error *err);
@@ -60,5 +66,9 @@ CUresult kkt_gpu_flush(kkt_gpu *gpu, size_t bytes);
 /* Looks at all elements of an output; waits for the answer. */
 CUresult kkt_gpu_scan(kkt_gpu *gpu, CUdeviceptr data, const kkt_tensor *tensor,
                       kkt_scan_result *out);
+/* Compares all elements of two outputs, which must be finite; waits for the answer. Integers
+ * compare as equal. */
+CUresult kkt_gpu_compare(kkt_gpu *gpu, CUdeviceptr data, CUdeviceptr standard,
+                         const kkt_tensor *tensor, kkt_compare_result *out);
 
 #endif

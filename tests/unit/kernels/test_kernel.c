@@ -161,10 +161,10 @@ static void gdn_reads_a_gate_only_where_there_is_one(void **state) {
         kkt_params_defaults(&kernel->problem, &problem);
         const double gates = 4.0 * (double)kkt_params_get(&kernel->problem, &problem, "tokens") *
                              (double)kkt_params_get(&kernel->problem, &problem, "heads_v");
-        const double splits = (double)(kkt_params_get(&kernel->problem, &problem, "dv") /
-                                       kkt_params_get(&variant->params, &config, "block_dv"));
+        const int64_t splits = kkt_params_get(&kernel->problem, &problem, "dv") /
+                               kkt_params_get(&variant->params, &config, "block_dv");
         assert_true(hbm[1] - hbm[0] == gates);
-        assert_true(l2[1] - l2[0] == gates * splits);
+        assert_true(l2[1] - l2[0] == gates * (double)splits);
     }
 }
 
