@@ -8,7 +8,7 @@
 
 /* What only couplings in registers have, and what they need otherwise. */
 #define SHARED                                                                                     \
-    ",mma=mma_sync,store=staged,chunks_per_block=1,min_blocks=0,carveout=-1,kload=cp_async"
+    ",mma=mma_sync,store=staged,chunks_per_block=1,min_blocks=0,carveout=0,kload=cp_async"
 #define BLOCKS(BASE, COUPLE) "inverse=recursive,base=" #BASE ",couple=" COUPLE SHARED
 #define BLOCKED BLOCKS(16, "tf32")
 #define FLAT "inverse=flat,base=16,couple=tf32" SHARED

@@ -55,6 +55,9 @@ static bool shared_memory(const constraint_context *x) {
     if (!all_default(x, others, sizeof others / sizeof others[0],
                      "couplings go through shared memory"))
         return false;
+    if (c[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32 &&
+        !is_default(x, KKT_SOLVE_TRANSPOSE, "couple is tf32"))
+        return false;
     if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN) {
         snprintf(x->reason, x->size,
                  "inverse=neumann keeps blocks in registers: couple is fp16 or bf16x3 there");
@@ -78,9 +81,6 @@ static bool shared_memory(const constraint_context *x) {
     }
     if ((row || base == chunk) &&
         !all_default(x, idle, sizeof idle / sizeof idle[0], "the chunk is one block"))
-        return false;
-    if (c[KKT_SOLVE_COUPLE] == KKT_COUPLE_TF32 &&
-        !is_default(x, KKT_SOLVE_TRANSPOSE, "couple is tf32"))
         return false;
     const long long tiles = kkt_solve_tiles_per_warp(c), registers = 8 * tiles;
     if (registers > 255) {

@@ -222,7 +222,8 @@ static void work(const sizes *s, kkt_footprint *fp) {
 
 static void chain(const sizes *s, kkt_footprint *fp) {
     const double levels = (double)kkt_inverse_levels(s->chunk, s->neumann ? 16 : s->base);
-    const double turns = (double)((s->heads + s->warps - 1) / s->warps);
+    const int64_t heads_a_warp = (s->heads + s->warps - 1) / s->warps;
+    const double turns = (double)heads_a_warp;
     kkt_footprint_step(fp, KKT_STEP_GLOBAL_LOAD, 1, 0);
     kkt_footprint_step(fp, KKT_STEP_BARRIER, 3, 0);
     kkt_footprint_step(fp, KKT_STEP_PRODUCT, (double)s->dk / 64, 0);

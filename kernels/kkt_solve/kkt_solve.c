@@ -135,7 +135,8 @@ const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
                              .count = 2,
                              .values = {0, 1},
                              .fallback = 0,
-                             IN_SHARED_MEMORY},
+                             .depends_on = 1 + KKT_SOLVE_COUPLE,
+                             .depends_values = 1 << KKT_COUPLE_FP32},
     [KKT_SOLVE_NEGATE_EARLY] = {.name = "negate_early",
                                 .macro = "KKT_NEGATE_EARLY",
                                 .help = "1: blocks below the diagonal are stored negated",
@@ -187,11 +188,12 @@ const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
          .fallback = 0,
          IN_REGISTERS},
     [KKT_SOLVE_CARVEOUT] = {.name = "carveout",
+                            .macro = "KKT_CARVEOUT",
                             .help = "percent of shared memory that the SM is asked to set aside, "
-                                    "the rest is L1; -1: the driver's choice",
+                                    "the rest is L1; 0: the driver's choice",
                             .count = 2,
-                            .values = {-1, 100},
-                            .fallback = -1,
+                            .values = {0, 100},
+                            .fallback = 0,
                             IN_REGISTERS},
 };
 
@@ -289,6 +291,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     kkt_footprint footprint;
     kkt_solve_footprint(problem, config, arch, &footprint);
     const int64_t slots = kkt_solve_slots(p, config->v);
+    const int64_t carveout = config->v[KKT_SOLVE_CARVEOUT];
     const int64_t rows = slots < GRID_ROWS ? slots : GRID_ROWS;
     *out = (kkt_plan){.launch_count = 1};
     kkt_launch *launch = &out->launches[0];
@@ -297,7 +300,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
                                     (uint32_t)((slots + rows - 1) / rows)},
                            .block = {(uint32_t)footprint.threads, 1, 1},
                            .dynamic_smem_bytes = kkt_footprint_smem_bytes(&footprint),
-                           .carveout_percent = (int)config->v[KKT_SOLVE_CARVEOUT]};
+                           .carveout_percent = carveout > 0 ? (int)carveout : -1};
     add_tensor(launch, KKT_SOLVE_TENSOR_K);
     add_tensor(launch, KKT_SOLVE_TENSOR_BETA);
     add_tensor(launch, KKT_SOLVE_TENSOR_G);

@@ -6,8 +6,6 @@
 //
 //     couple fp16, bf16x3    registers        register_path.cuh    the fast one
 //     couple fp32, tf32      shared memory    shared_path.cuh      every form of the inverse
-#if KKT_COUPLE >= 2
+// Both files are always read; what is not the configuration's way is left out by the preprocessor.
 #include "kkt_solve/register_path.cuh"
-#else
 #include "kkt_solve/shared_path.cuh"
-#endif

@@ -50,7 +50,7 @@ enum {
     KKT_SOLVE_STORE, /* enum kkt_solve_store */
     KKT_SOLVE_CHUNKS_PER_BLOCK,
     KKT_SOLVE_MIN_BLOCKS, /* resident, asked of the compiler; 0: none */
-    KKT_SOLVE_CARVEOUT,   /* percent of the SM's shared memory at most; -1: the driver's choice */
+    KKT_SOLVE_CARVEOUT,   /* percent of the SM's shared memory at most; 0: the driver's choice */
     /* both */
     KKT_SOLVE_THREADS,
     KKT_SOLVE_HEADS_PER_BLOCK,

@@ -45,6 +45,8 @@
 #include "kkt_solve/parameters.cuh"
 #include "kkt_solve/work.cuh"
 
+#if KKT_COUPLE >= 2
+
 using Factors = GateFactors<P::span, P::gated>;
 using Block = Operand<P::parts>;
 using Quarter = SubOperand<P::parts>;
@@ -704,3 +706,5 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
                    lane);
     });
 }
+
+#endif // couplings in registers

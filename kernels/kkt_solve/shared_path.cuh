@@ -36,6 +36,8 @@
 #include "kkt_solve/parameters.cuh"
 #include "kkt_solve/work.cuh"
 
+#if KKT_COUPLE < 2
+
 using Lower = LowerBlocks<P::chunk, P::block, KKT_BLOCK_PAD, KKT_ROW_STRIDE - 16>;
 using HeadTeam = Team<P::team_warps, P::warps>;
 
@@ -459,3 +461,5 @@ extern "C" __global__ void __launch_bounds__(KKT_THREADS)
                        team);
     }
 }
+
+#endif // couplings through shared memory

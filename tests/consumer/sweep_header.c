@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/kkt_solve/kkt_solve.h"
 #include "reports/lookup.h"
 
 typedef kkttune_sm90_kkt_solve_entry row_type;
@@ -38,11 +38,24 @@ static const row_type *find(const sweep *s, const kkt_values *p, int *exact) {
                                        at(s, p, "dtype"), at(s, p, "gated"), (int)s->chunk, exact);
 }
 
-/* The members of a row in the order of the kernel's own tables. */
 static kkt_values config_of(const row_type *row) {
-    return (kkt_values){{row->chunk, row->inverse, row->base, row->couple, row->threads,
-                         row->heads_per_block, row->kload, row->block_pad, row->row_stride,
-                         row->transpose, row->negate_early, row->assemble_fused}};
+    return (kkt_values){.v = {[KKT_SOLVE_CHUNK] = row->chunk,
+                              [KKT_SOLVE_INVERSE] = row->inverse,
+                              [KKT_SOLVE_BASE] = row->base,
+                              [KKT_SOLVE_COUPLE] = row->couple,
+                              [KKT_SOLVE_BLOCK_PAD] = row->block_pad,
+                              [KKT_SOLVE_ROW_STRIDE] = row->row_stride,
+                              [KKT_SOLVE_TRANSPOSE] = row->transpose,
+                              [KKT_SOLVE_NEGATE_EARLY] = row->negate_early,
+                              [KKT_SOLVE_ASSEMBLE_FUSED] = row->assemble_fused,
+                              [KKT_SOLVE_MMA] = row->mma,
+                              [KKT_SOLVE_STORE] = row->store,
+                              [KKT_SOLVE_CHUNKS_PER_BLOCK] = row->chunks_per_block,
+                              [KKT_SOLVE_MIN_BLOCKS] = row->min_blocks,
+                              [KKT_SOLVE_CARVEOUT] = row->carveout,
+                              [KKT_SOLVE_THREADS] = row->threads,
+                              [KKT_SOLVE_HEADS_PER_BLOCK] = row->heads_per_block,
+                              [KKT_SOLVE_KLOAD] = row->kload}};
 }
 
 static kkt_values problem_of(const row_type *row) {
