@@ -74,10 +74,20 @@ void kkt_check_print(const kkt_data_check *check) {
                check->parts);
 }
 
-kkt_status kkt_check_status(const kkt_data_check *check, const char *what, kkt_error *err) {
+kkt_status kkt_check_status(const kkt_data_check *check, const kkt_host_tensors *tensors,
+                            const char *what, kkt_error *err) {
+    const kkt_score *score = &check->score;
     if (!check->compared || strcmp(check->verdict, "wrong_result") != 0)
         return KKT_OK;
-    char finding[160] = "";
-    kkt_score_right(&check->score, check->tolerance, finding, sizeof finding);
-    return kkt_fail(err, KKT_ERR_MISSING, 0, "%s is wrong: %s", what, finding);
+    char finding[160] = "", element[96];
+    kkt_score_right(score, check->tolerance, finding, sizeof finding);
+    const bool first = score->not_finite || score->inexact;
+    const kkt_misfit *misfit = score->not_finite ? &score->first_not_finite
+                               : score->inexact  ? &score->first_inexact
+                                                 : &score->worst;
+    kkt_tensor_element_name(&tensors->t[misfit->tensor].tensor, misfit->at, element,
+                            sizeof element);
+    return kkt_fail(err, KKT_ERR_MISSING, 0, "%s is wrong: %s; %s is %s, which is %.9g, not %.9g",
+                    what, finding, first ? "the first" : "the largest error", element,
+                    misfit->given, misfit->right);
 }

@@ -152,7 +152,7 @@ static kkt_status run(job *j, kkt_error *err) {
     if (status != KKT_OK)
         return status;
     report(j);
-    return kkt_check_status(&j->check, "the result", err);
+    return kkt_check_status(&j->check, &j->tensors, "the result", err);
 }
 
 static kkt_status run_run(const kkt_args *args, kkt_error *err) {

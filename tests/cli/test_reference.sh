@@ -62,6 +62,7 @@ END
 # The result in 16 bits, judged as a user's own would be; then a spoilt one.
 expect 0 reference kkt_solve --config chunk=32 --in gated --out half --dtype fp16 --json
 json '0 < d["rel_fro"] < 4.9e-4'
+cp -r half whole
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --compare half --json
 json 'd["compared"] and d["verdict"] == "ok" and 0 < d["rel_fro"] < 4.9e-4'
 python3 - <<'END' || die "spoiling the result failed"
@@ -76,10 +77,19 @@ save("fp16/t.npy", shape, t, descr)
 END
 expect 1 reference kkt_solve --config chunk=32 --in gated --out out --compare half/t.npy --json
 json 'd["verdict"] == "wrong_result" and abs(d["max_abs"] - 0.5) < 1e-3 and d["inexact"] == 0'
-has "$err" "is wrong"
+has "$err" "is wrong: relative error"
+has "$err" "; the largest error is t[0,20,1,7], which is "
 cp fp16/t.npy gated/
 expect 1 reference kkt_solve --config chunk=32 --in gated --out out --json
 json 'd["verdict"] == "wrong_result" and d["inexact"] == 1 and d["rel_fro"] < 4.9e-4'
+has "$err" "; the first is t[0,20,1,25], which is 0.00100040436, not 0"
+# Without --out a result is judged and none is written.
+rm -f out/t.npy
+expect 1 reference kkt_solve --config chunk=32 --in gated --json
+json 'd["compared"] and d["inexact"] == 1'
+expect 0 reference kkt_solve --config chunk=32 --in gated --compare whole --json
+json 'd["compared"] and d["verdict"] == "ok"'
+[ ! -e out/t.npy ] || die "a result was written where none was asked for"
 refuses 2 "would be replaced" reference kkt_solve --config chunk=32 --in gated --out gated
 rm gated/t.npy
 
