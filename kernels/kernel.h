@@ -245,6 +245,10 @@ struct kkt_kernel {
                       int64_t part, const double *reference, double *cond_estimate,
                       double *growth_bound);
     const kkt_from_lower *from_lower; /* NULL: the inputs alone */
+    /* One line on ill-conditioned inputs: what in them does it, where, and the remedy. NULL where
+     * `condition` is. */
+    void (*advice)(const kkt_values *problem, const kkt_host_tensors *inputs, char *out,
+                   size_t size);
 };
 
 /* The list. */
