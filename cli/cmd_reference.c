@@ -123,6 +123,13 @@ static void format_config(const job *j, bool chunk, kkt_text *out) {
     kkt_params_format(&named, &values, out);
 }
 
+static const char *first_output(const kkt_host_tensors *tensors) {
+    for (int i = 0; i < tensors->count; i++)
+        if (tensors->t[i].tensor.role == KKT_TENSOR_OUTPUT)
+            return tensors->t[i].tensor.name;
+    return "";
+}
+
 static kkt_status report(const job *j, const char *problem, kkt_error *err) {
     if (kkt_args_has(j->args, "--json")) {
         kkt_text config = {0};
@@ -132,7 +139,7 @@ static kkt_status report(const job *j, const char *problem, kkt_error *err) {
         kkt_print_json(root);
         kkt_text_free(&config);
     } else {
-        kkt_check_print(&j->check);
+        kkt_check_print(&j->check, first_output(&j->result));
     }
     return kkt_check_status(&j->check, &j->given, "the given result", err);
 }

@@ -122,7 +122,7 @@ static kkt_status write_outputs(const job *j, kkt_error *err) {
 static void report(const job *j) {
     if (!kkt_args_has(j->args, "--json")) {
         printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
-        kkt_check_print(&j->check);
+        kkt_check_print(&j->check, "");
         return;
     }
     kkt_text problem = {0}, config = {0};
