@@ -37,7 +37,10 @@ kkt_json *kkt_check_json(const kkt_data_check *check, const char *kernel, const 
     if (config)
         kkt_json_add_string(root, "config", config);
     kkt_json_add_string(root, "verdict", check->verdict);
-    kkt_json_add_real(root, "rel_fro", kkt_score_rel_fro(&check->score));
+    if (check->advice[0])
+        kkt_json_add_string(root, "advice", check->advice);
+    /* Where nothing was judged it is the reference's own rounding, and would read as a verdict. */
+    kkt_json_add_real(root, "rel_fro", check->compared ? kkt_score_rel_fro(&check->score) : NAN);
     kkt_json_add_real(root, "max_abs", check->score.max_abs);
     kkt_json_add_real(root, "tolerance", check->tolerance);
     kkt_json_add_real(root, "rounding", check->rounding);
@@ -53,11 +56,21 @@ kkt_json *kkt_check_json(const kkt_data_check *check, const char *kernel, const 
     return root;
 }
 
-void kkt_check_print(const kkt_data_check *check) {
+void kkt_check_print(const kkt_data_check *check, const char *result) {
     const kkt_score *score = &check->score;
-    printf("verdict        %s\n", check->verdict);
-    printf("rel_fro        %.3e (tolerance %.1e)\n", kkt_score_rel_fro(score), check->tolerance);
-    printf("max_abs        %.3e\n", score->max_abs);
+    const bool ill = strcmp(check->verdict, "ill_conditioned") == 0;
+    if (check->compared || ill)
+        printf("verdict        %s\n", check->verdict);
+    if (check->advice[0])
+        printf("why            %s\n", check->advice);
+    if (check->compared) {
+        printf("rel_fro        %.3e (tolerance %.1e)\n", kkt_score_rel_fro(score),
+               check->tolerance);
+        printf("max_abs        %.3e\n", score->max_abs);
+    } else {
+        printf("compared       nothing to judge: no %s.npy among the inputs, no --compare\n",
+               result);
+    }
     printf("growth         %.4g", score->growth);
     if (isfinite(check->growth_bound))
         printf(" (at most %.4g where 0 <= beta |k|^2 <= 2)", check->growth_bound);
@@ -74,10 +87,20 @@ void kkt_check_print(const kkt_data_check *check) {
                check->parts);
 }
 
-kkt_status kkt_check_status(const kkt_data_check *check, const char *what, kkt_error *err) {
+kkt_status kkt_check_status(const kkt_data_check *check, const kkt_host_tensors *tensors,
+                            const char *what, kkt_error *err) {
+    const kkt_score *score = &check->score;
     if (!check->compared || strcmp(check->verdict, "wrong_result") != 0)
         return KKT_OK;
-    char finding[160] = "";
-    kkt_score_right(&check->score, check->tolerance, finding, sizeof finding);
-    return kkt_fail(err, KKT_ERR_MISSING, 0, "%s is wrong: %s", what, finding);
+    char finding[160] = "", element[96];
+    kkt_score_right(score, check->tolerance, finding, sizeof finding);
+    const bool first = score->not_finite || score->inexact;
+    const kkt_misfit *misfit = score->not_finite ? &score->first_not_finite
+                               : score->inexact  ? &score->first_inexact
+                                                 : &score->worst;
+    kkt_tensor_element_name(&tensors->t[misfit->tensor].tensor, misfit->at, element,
+                            sizeof element);
+    return kkt_fail(err, KKT_ERR_MISSING, 0, "%s is wrong: %s; %s is %s, which is %.9g, not %.9g",
+                    what, finding, first ? "the first" : "the largest error", element,
+                    misfit->given, misfit->right);
 }

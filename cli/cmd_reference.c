@@ -51,6 +51,16 @@ static kkt_status read_given(job *j, const kkt_tensor *shape, kkt_host_tensor *o
     return status;
 }
 
+static bool has_given(const job *j) {
+    bool any = false, all = true;
+    for (int i = 0; i < j->given.count; i++)
+        if (j->given.t[i].tensor.role == KKT_TENSOR_OUTPUT) {
+            any = any || j->given.t[i].data;
+            all = all && j->given.t[i].data;
+        }
+    return any && all;
+}
+
 /* Room for the reference of every output, and what the user brought to compare with it. */
 static kkt_status open_outputs(job *j, kkt_error *err) {
     j->result = j->given = (kkt_host_tensors){.count = j->inputs.count};
@@ -65,22 +75,16 @@ static kkt_status open_outputs(job *j, kkt_error *err) {
         if (!j->result.t[i].data)
             status =
                 kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for tensor %s", shape->name);
-        if (status == KKT_OK)
+        if (status == KKT_OK && j->with.out)
             status = kkt_tensors_check_out(j->with.in, j->with.out, shape->name, err);
         if (status == KKT_OK)
             status = read_given(j, shape, &j->given.t[i], err);
     }
+    if (status == KKT_OK && !j->with.out && !has_given(j))
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "option --out DIR is needed: the result's folder; without it a result to "
+                        "judge, among the inputs or by --compare");
     return status;
-}
-
-static bool has_given(const job *j) {
-    bool any = false, all = true;
-    for (int i = 0; i < j->given.count; i++)
-        if (j->given.t[i].tensor.role == KKT_TENSOR_OUTPUT) {
-            any = any || j->given.t[i].data;
-            all = all && j->given.t[i].data;
-        }
-    return any && all;
 }
 
 /* The element type a given result is judged as: its own, where the problem's could be it. */
@@ -95,7 +99,7 @@ static void judge_as_given(job *j) {
 
 static kkt_status write_outputs(const job *j, kkt_error *err) {
     kkt_status status = KKT_OK;
-    for (int i = 0; i < j->result.count && status == KKT_OK; i++)
+    for (int i = 0; i < j->result.count && status == KKT_OK && j->with.out; i++)
         if (j->result.t[i].data)
             status = kkt_tensor_write(j->with.out, &j->result.t[i], err);
     return status;
@@ -119,6 +123,13 @@ static void format_config(const job *j, bool chunk, kkt_text *out) {
     kkt_params_format(&named, &values, out);
 }
 
+static const char *first_output(const kkt_host_tensors *tensors) {
+    for (int i = 0; i < tensors->count; i++)
+        if (tensors->t[i].tensor.role == KKT_TENSOR_OUTPUT)
+            return tensors->t[i].tensor.name;
+    return "";
+}
+
 static kkt_status report(const job *j, const char *problem, kkt_error *err) {
     if (kkt_args_has(j->args, "--json")) {
         kkt_text config = {0};
@@ -128,9 +139,9 @@ static kkt_status report(const job *j, const char *problem, kkt_error *err) {
         kkt_print_json(root);
         kkt_text_free(&config);
     } else {
-        kkt_check_print(&j->check);
+        kkt_check_print(&j->check, first_output(&j->result));
     }
-    return kkt_check_status(&j->check, "the given result", err);
+    return kkt_check_status(&j->check, &j->given, "the given result", err);
 }
 
 /* ---- from the kernel's own inputs ---- */
@@ -323,7 +334,7 @@ static const kkt_option options[] = {
      "parameters that matter to the result: chunk, and the path's precision"},
     {"--problem", "k=v,...", "problem keys; those left out follow from the files' shapes"},
     {"--in", "DIR", "folder of the inputs, NAME.npy each"},
-    {"--out", "DIR", "folder the result is written to"},
+    {"--out", "DIR", "folder the result is written to; not needed to judge one"},
     {"--dtype", "T", "type of the result: bf16 (u2), fp16, fp32, fp64; default fp64"},
     {"--compare", "FILE", "a result to judge (or its folder); default: t.npy among the inputs"},
     KKT_OPTION_JSON,

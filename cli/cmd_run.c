@@ -122,7 +122,7 @@ static kkt_status write_outputs(const job *j, kkt_error *err) {
 static void report(const job *j) {
     if (!kkt_args_has(j->args, "--json")) {
         printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
-        kkt_check_print(&j->check);
+        kkt_check_print(&j->check, "");
         return;
     }
     kkt_text problem = {0}, config = {0};
@@ -152,7 +152,7 @@ static kkt_status run(job *j, kkt_error *err) {
     if (status != KKT_OK)
         return status;
     report(j);
-    return kkt_check_status(&j->check, "the result", err);
+    return kkt_check_status(&j->check, &j->tensors, "the result", err);
 }
 
 static kkt_status run_run(const kkt_args *args, kkt_error *err) {

@@ -2,11 +2,14 @@
 
 #include "base/file.h"
 
-static kkt_status read_folders(const kkt_args *args, kkt_data_options *out, kkt_error *err) {
+static kkt_status read_folders(const kkt_args *args, bool need_out, kkt_data_options *out,
+                               kkt_error *err) {
     out->in = kkt_args_get(args, "--in");
     out->out = kkt_args_get(args, "--out");
     if (!out->in)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "option --in DIR is needed: the inputs' folder");
+    if (!out->out && !need_out)
+        return KKT_OK;
     if (!out->out)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "option --out DIR is needed: the result's folder");
     kkt_status status = kkt_folder_make(out->out, err);
@@ -29,5 +32,5 @@ kkt_status kkt_data_options_read(const kkt_args *args, bool device_code, kkt_dat
     kkt_params_defaults(&out->variant->params, &out->config);
     status = kkt_params_parse(&out->variant->params, config ? config : "", &out->config,
                               &out->config_given, err);
-    return status == KKT_OK ? read_folders(args, out, err) : status;
+    return status == KKT_OK ? read_folders(args, device_code, out, err) : status;
 }

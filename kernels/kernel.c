@@ -1,6 +1,7 @@
 #include "kernels/kernel.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,27 @@ int64_t kkt_tensor_elements(const kkt_tensor *tensor) {
 
 int64_t kkt_tensor_bytes(const kkt_tensor *tensor) {
     return kkt_tensor_elements(tensor) * (int64_t)kkt_dtype_bytes(tensor->dtype);
+}
+
+void kkt_tensor_element_name(const kkt_tensor *tensor, int64_t index, char *out, size_t size) {
+    int64_t at[KKT_TENSOR_DIMS] = {0};
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        at[d] = index % tensor->dims[d];
+        index /= tensor->dims[d];
+    }
+    size_t length = (size_t)snprintf(out, size, "%s[", tensor->name);
+    for (int d = 0; d < tensor->rank && length < size; d++)
+        length += (size_t)snprintf(out + length, size - length, "%s%" PRId64, d ? "," : "", at[d]);
+    if (length < size)
+        snprintf(out + length, size - length, "]");
+}
+
+kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t column, double given,
+                             double right) {
+    return (kkt_misfit){.tensor = region->tensor,
+                        .at = region->offset + row * region->row_stride + column,
+                        .given = given,
+                        .right = right};
 }
 
 kkt_host_tensor *kkt_host_tensor_find(kkt_host_tensors *tensors, const char *name) {

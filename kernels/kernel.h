@@ -39,6 +39,8 @@ typedef struct kkt_tensor {
 
 int64_t kkt_tensor_elements(const kkt_tensor *tensor);
 int64_t kkt_tensor_bytes(const kkt_tensor *tensor);
+/* "g[0,5,3]" for element `index`. */
+void kkt_tensor_element_name(const kkt_tensor *tensor, int64_t index, char *out, size_t size);
 
 /* A tensor's values on the host. `data` NULL: an optional input that is absent. */
 typedef struct kkt_host_tensor {
@@ -122,6 +124,17 @@ typedef struct kkt_region {
 
 #define KKT_REGIONS_MAX 2
 
+/* An element that is not what it should be. */
+typedef struct kkt_misfit {
+    int tensor;
+    int64_t at; /* in the tensor's order */
+    double given, right;
+} kkt_misfit;
+
+/* Element (row, column) of a region. */
+kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t column, double given,
+                             double right);
+
 /* Accumulated over regions; relative Frobenius error is sqrt(error_sq / reference_sq). */
 typedef struct kkt_score {
     double error_sq, reference_sq;
@@ -130,6 +143,9 @@ typedef struct kkt_score {
     int64_t inexact;    /* elements that had to be exact (unit diagonal, zeros) and were not */
     int64_t not_finite; /* elements that are NaN or infinite where the reference is finite */
     int64_t elements;
+    /* The first of `inexact` and of `not_finite`, and that of `max_abs`; nothing where there is
+     * none. */
+    kkt_misfit first_inexact, first_not_finite, worst;
 } kkt_score;
 
 typedef struct kkt_kernel kkt_kernel;
@@ -229,6 +245,10 @@ struct kkt_kernel {
                       int64_t part, const double *reference, double *cond_estimate,
                       double *growth_bound);
     const kkt_from_lower *from_lower; /* NULL: the inputs alone */
+    /* One line on ill-conditioned inputs: what in them does it, where, and the remedy. NULL where
+     * `condition` is. */
+    void (*advice)(const kkt_values *problem, const kkt_host_tensors *inputs, char *out,
+                   size_t size);
 };
 
 /* The list. */

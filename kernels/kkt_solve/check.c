@@ -145,10 +145,14 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
                 score->growth = fmax(score->growth, fabs(right));
             else
                 score->growth = INFINITY;
+            if (error > score->max_abs)
+                score->worst = kkt_region_misfit(region, i, j, given, right);
             if (!isfinite(given)) {
-                score->not_finite += isfinite(right) != 0;
+                if (isfinite(right) && score->not_finite++ == 0)
+                    score->first_not_finite = kkt_region_misfit(region, i, j, given, right);
             } else if (j >= i) {
-                score->inexact += given != right;
+                if (given != right && score->inexact++ == 0)
+                    score->first_inexact = kkt_region_misfit(region, i, j, given, right);
                 score->max_abs = fmax(score->max_abs, error);
             } else if (isfinite(right)) {
                 score->max_abs = fmax(score->max_abs, error);
@@ -162,20 +166,6 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
 
 /* ---- inputs from outside ---- */
 
-/* "g[0,5,3]" for element `index` of a tensor. */
-static void name_element(const kkt_tensor *tensor, int64_t index, char *out, size_t size) {
-    int64_t at[KKT_TENSOR_DIMS] = {0};
-    for (int d = tensor->rank - 1; d >= 0; d--) {
-        at[d] = index % tensor->dims[d];
-        index /= tensor->dims[d];
-    }
-    size_t length = (size_t)snprintf(out, size, "%s[", tensor->name);
-    for (int d = 0; d < tensor->rank && length < size; d++)
-        length += (size_t)snprintf(out + length, size - length, "%s%" PRId64, d ? "," : "", at[d]);
-    if (length < size)
-        snprintf(out + length, size - length, "]");
-}
-
 static kkt_status check_values(const kkt_host_tensor *host, bool gate, kkt_error *err) {
     const int64_t count = kkt_tensor_elements(&host->tensor);
     char element[96];
@@ -183,7 +173,7 @@ static kkt_status check_values(const kkt_host_tensor *host, bool gate, kkt_error
         const double value = kkt_dtype_load(host->tensor.dtype, host->data, (size_t)i);
         if (isfinite(value) && !(gate && value > 0.0))
             continue;
-        name_element(&host->tensor, i, element, sizeof element);
+        kkt_tensor_element_name(&host->tensor, i, element, sizeof element);
         if (!isfinite(value))
             return kkt_fail(err, KKT_ERR_INPUT, 0, "%s is %g: inputs must be finite", element,
                             value);

@@ -1,5 +1,7 @@
 /* How far inputs can be trusted: growth and conditioning of a part. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,4 +60,36 @@ void kkt_solve_condition(const kkt_values *problem, const kkt_values *config,
         *cond_estimate = kkt_triangular_condition(l, t, (int)at.rows);
     }
     free(l);
+}
+
+void kkt_solve_advice(const kkt_values *problem, const kkt_host_tensors *inputs, char *out,
+                      size_t size) {
+    const int64_t heads_v = problem->v[KKT_SOLVE_HEADS_V];
+    const int64_t ratio = heads_v / problem->v[KKT_SOLVE_HEADS_K];
+    const kkt_host_tensor *k = &inputs->t[KKT_SOLVE_TENSOR_K];
+    const kkt_host_tensor *beta = &inputs->t[KKT_SOLVE_TENSOR_BETA];
+    double strongest = -1.0, length = 0.0, strength = 0.0;
+    int64_t at = 0;
+    for (int64_t i = 0; i < problem->v[KKT_SOLVE_TOKENS] * heads_v; i++) {
+        const double norm = key_norm(problem, k, i / heads_v, i % heads_v / ratio);
+        const double b = kkt_dtype_load(beta->tensor.dtype, beta->data, (size_t)i);
+        if (fabs(b) * norm * norm <= strongest)
+            continue;
+        strongest = fabs(b) * norm * norm;
+        length = norm;
+        strength = b;
+        at = i;
+    }
+    char element[96];
+    kkt_tensor_element_name(&beta->tensor, at, element, sizeof element);
+    if (strongest > 2.0 || strength < 0.0)
+        snprintf(out, size,
+                 "beta |k|^2 reaches %.3g (|k| = %.3g, beta = %.3g at %s), and outside of 0 to 2 T "
+                 "grows with every row: normalise the keys to |k| = 1, or lower beta",
+                 strongest, length, strength, element);
+    else
+        snprintf(out, size,
+                 "beta |k|^2 is at most %.3g (|k| = %.3g, beta = %.3g at %s), so it is keys that "
+                 "are almost alike: lower beta, or a smaller chunk",
+                 strongest, length, strength, element);
 }

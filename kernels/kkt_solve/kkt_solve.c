@@ -356,4 +356,5 @@ const kkt_kernel kkt_kernel_kkt_solve = {
     .score = kkt_solve_score,
     .condition = kkt_solve_condition,
     .from_lower = &kkt_solve_from_lower,
+    .advice = kkt_solve_advice,
 };

@@ -125,6 +125,8 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
 void kkt_solve_condition(const kkt_values *problem, const kkt_values *config,
                          kkt_host_tensors *inputs, int64_t part, const double *reference,
                          double *cond_estimate, double *growth_bound);
+void kkt_solve_advice(const kkt_values *problem, const kkt_host_tensors *inputs, char *out,
+                      size_t size);
 double kkt_solve_tolerance(const kkt_values *problem, const kkt_values *config, int input_case);
 double kkt_solve_rounding(const kkt_values *config);
 extern const kkt_from_lower kkt_solve_from_lower;

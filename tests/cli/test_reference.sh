@@ -33,7 +33,7 @@ save("long/cu_seqlens.npy", (4,), [0, 37, 37, T], "<i8")
 END
 
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
-json 'd["schema"] == "kkttune.check/1" and d["verdict"] == "ok" and d["rel_fro"] == 0'
+json 'd["schema"] == "kkttune.check/1" and d["verdict"] == "ok" and d["rel_fro"] is None'
 json '"gated=1" in d["problem"] and "tokens=90" in d["problem"] and "dk=16" in d["problem"]'
 json '1 <= d["growth"] < 1.001 and 1 < d["cond_estimate"] < 10 and not d["compared"]'
 # What the judgement rests on is printed, and nothing else.
@@ -42,6 +42,8 @@ expect 0 reference kkt_solve --config couple=tf32,base=8 --in gated --out out --
 json 'd["config"] == "base=8,chunk=64,couple=tf32" and d["rounding"] == 2.0**-11'
 expect 0 reference kkt_solve --config couple=fp32 --in gated --out out
 has "$out" "rounding       5.96e-08"
+has "$out" "nothing to judge: no t.npy among the inputs"
+[[ $out != *verdict* && $out != *rel_fro* ]] || die "a verdict on nothing"
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
 python3 - <<'END' || die "the reference differs from the definition"
 from npy import *
@@ -61,7 +63,8 @@ END
 
 # The result in 16 bits, judged as a user's own would be; then a spoilt one.
 expect 0 reference kkt_solve --config chunk=32 --in gated --out half --dtype fp16 --json
-json '0 < d["rel_fro"] < 4.9e-4'
+json 'd["rel_fro"] is None and 0 < d["max_abs"] < 4.9e-4'
+cp -r half whole
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --compare half --json
 json 'd["compared"] and d["verdict"] == "ok" and 0 < d["rel_fro"] < 4.9e-4'
 python3 - <<'END' || die "spoiling the result failed"
@@ -76,16 +79,28 @@ save("fp16/t.npy", shape, t, descr)
 END
 expect 1 reference kkt_solve --config chunk=32 --in gated --out out --compare half/t.npy --json
 json 'd["verdict"] == "wrong_result" and abs(d["max_abs"] - 0.5) < 1e-3 and d["inexact"] == 0'
-has "$err" "is wrong"
+has "$err" "is wrong: relative error"
+has "$err" "; the largest error is t[0,20,1,7], which is "
 cp fp16/t.npy gated/
 expect 1 reference kkt_solve --config chunk=32 --in gated --out out --json
 json 'd["verdict"] == "wrong_result" and d["inexact"] == 1 and d["rel_fro"] < 4.9e-4'
+has "$err" "; the first is t[0,20,1,25], which is 0.00100040436, not 0"
+# Without --out a result is judged and none is written.
+rm -f out/t.npy
+expect 1 reference kkt_solve --config chunk=32 --in gated --json
+json 'd["compared"] and d["inexact"] == 1'
+expect 0 reference kkt_solve --config chunk=32 --in gated --compare whole --json
+json 'd["compared"] and d["verdict"] == "ok"'
+[ ! -e out/t.npy ] || die "a result was written where none was asked for"
 refuses 2 "would be replaced" reference kkt_solve --config chunk=32 --in gated --out gated
 rm gated/t.npy
 
 # Keys of length 2, all the same: 4 x 3^62, said as such.
 expect 0 reference kkt_solve --in dup --out out --json
 json 'd["verdict"] == "ill_conditioned" and 1e30 < d["growth"] < 2e30 and d["growth_bound"] < 4.1'
+json '"beta |k|^2 reaches 4 (|k| = 2, beta = 1 at beta[0,0,0])" in d["advice"]'
+expect 0 reference kkt_solve --in dup --out out
+has "$out" "normalise the keys to |k| = 1, or lower beta"
 expect 0 reference kkt_solve --in lower --out out --json
 json 'd["config"] == "" and d["rounding"] == 2.0**-24'
 json 'd["verdict"] == "ill_conditioned" and 1e4 < d["growth"] < 1e10 and d["cond_estimate"] > 1e6'

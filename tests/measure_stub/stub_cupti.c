@@ -37,7 +37,6 @@ static struct {
 } profiler;
 
 CUptiResult cuptiGetVersion(uint32_t *version);
-CUptiResult cuptiGetResultString(CUptiResult result, const char **text);
 
 static void launches(unsigned *toys, unsigned *flushes) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

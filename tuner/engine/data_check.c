@@ -127,5 +127,7 @@ kkt_status kkt_data_check_run(const kkt_data_check_request *request, kkt_data_ch
     kkt_data_check_judge(
         out, base, largest,
         kkt_path_rounding(request->variant, request->config, request->config_given));
+    if (status == KKT_OK && strcmp(out->verdict, "ill_conditioned") == 0 && request->kernel->advice)
+        request->kernel->advice(request->problem, request->inputs, out->advice, sizeof out->advice);
     return status;
 }

@@ -15,6 +15,7 @@ typedef struct kkt_data_check {
     int64_t parts, parts_checked;
     bool compared;       /* a result of someone else's was judged, not the reference's own */
     const char *verdict; /* "ok", "wrong_result" or "ill_conditioned" */
+    char advice[320];    /* ill-conditioned: the cause and the remedy; else "" */
 } kkt_data_check;
 
 typedef struct kkt_data_check_request {

@@ -43,12 +43,17 @@ bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, si
 static void score_elementwise(const kkt_region *region, const double *expected,
                               const double *actual, kkt_score *score) {
     for (int64_t i = 0; i < region->rows * region->columns; i++) {
+        const kkt_misfit misfit = kkt_region_misfit(region, i / region->columns,
+                                                    i % region->columns, actual[i], expected[i]);
         score->elements++;
         score->growth = fmax(score->growth, fabs(expected[i]));
         if (!isfinite(actual[i])) {
-            score->not_finite += isfinite(expected[i]) != 0;
+            if (isfinite(expected[i]) && score->not_finite++ == 0)
+                score->first_not_finite = misfit;
         } else if (isfinite(expected[i])) {
             const double error = fabs(actual[i] - expected[i]);
+            if (error > score->max_abs)
+                score->worst = misfit;
             score->max_abs = fmax(score->max_abs, error);
             score->error_sq += error * error;
             score->reference_sq += expected[i] * expected[i];
