@@ -83,7 +83,9 @@ const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
                         .help = "rows of a diagonal block that substitution inverts",
                         .count = 3,
                         .values = {8, 16, 32},
-                        .fallback = 16},
+                        .fallback = 16,
+                        .depends_on = 1 + KKT_SOLVE_INVERSE,
+                        .depends_values = 1 << KKT_INVERSE_RECURSIVE | 1 << KKT_INVERSE_FLAT},
     [KKT_SOLVE_COUPLE] = {.name = "couple",
                           .macro = "KKT_COUPLE",
                           .help = "couplings through shared memory on CUDA cores (fp32) or tensor "
