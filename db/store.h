@@ -92,6 +92,11 @@ kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, siz
  * shows it too. */
 kkt_status kkt_db_mark_stale(kkt_db *db, const kkt_freshness *freshness, kkt_error *err);
 
+/* Marks: short texts by which a program tells its next run what it found; not results. A mark that
+ * is not there reads as "". */
+kkt_status kkt_db_get_mark(kkt_db *db, const char *key, char *value, size_t size, kkt_error *err);
+kkt_status kkt_db_put_mark(kkt_db *db, const char *key, const char *value, kkt_error *err);
+
 typedef struct kkt_db_info {
     int schema_version;
     int64_t candidates, predictions, builds, runs, samples;

@@ -128,7 +128,9 @@ static kkt_status make_tasks(session *s, kkt_error *err) {
 static kkt_status predict_all(session *s, kkt_error *err) {
     kkt_status status = kkt_db_begin(s->db, err);
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
-        status = session_store_rejects(s, &s->tasks[i], err);
+        if (!s->nothing_left) {
+            status = session_store_rejects(s, &s->tasks[i], err);
+        }
         if (status == KKT_OK) {
             status = session_predict_known(s, &s->tasks[i], err);
         }
@@ -147,7 +149,7 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
     const kkt_kernel *kernel = s->options->kernel;
     const char *reason = NULL;
     for (size_t i = 0; i < s->task_count; i++) {
-        if (s->tasks[i].points > 0) {
+        if (s->tasks[i].points > 0 || s->nothing_left) {
             return KKT_OK;
         }
         reason = s->tasks[i].commonest_reject;
@@ -267,6 +269,9 @@ static kkt_status run_phases(session *s, kkt_error *err) {
     }
     if (status == KKT_OK) {
         status = make_tasks(s, err);
+    }
+    if (status == KKT_OK) {
+        status = session_mark_load(s, err);
     }
     if (status == KKT_OK) {
         status = predict_all(s, err);

@@ -239,7 +239,7 @@ static void note_limit(const session *s, size_t done, const queue *q) {
 }
 
 /* Until the run's budget of seconds is spent, or for `seconds` where it has none. */
-static kkt_status run_queue(session *s, queue *q, double seconds, kkt_error *err) {
+static kkt_status run_queue(session *s, queue *q, double seconds, bool *all_done, kkt_error *err) {
     double end =
         s->options->budget_seconds > 0 ? s->options->budget_seconds : session_seconds(s) + seconds;
     size_t next = 0;
@@ -274,12 +274,14 @@ static kkt_status run_queue(session *s, queue *q, double seconds, kkt_error *err
     }
     kkt_compile_pool_cancel(s->pool);
     note_limit(s, done, q);
+    *all_done = done >= q->count;
     return KKT_OK;
 }
 
 kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err) {
     queue q = {.slots = slots, .count = count, .capacity = count};
-    return run_queue(s, &q, (double)INFINITY, err);
+    bool all_done;
+    return run_queue(s, &q, (double)INFINITY, &all_done, err);
 }
 
 kkt_status session_compile_all(session *s, kkt_error *err) {
@@ -289,7 +291,7 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
         status = enqueue_winners(s, &q, &s->tasks[i], err);
     }
-    if (status == KKT_OK) {
+    if (status == KKT_OK && !s->nothing_left) {
         status = enqueue_proposals(s, &q, err);
     }
     if (status != KKT_OK) {
@@ -297,5 +299,9 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
         return status;
     }
     status = kkt_db_commit(s->db, err);
-    return status == KKT_OK ? run_queue(s, &q, COMPILE_SECONDS, err) : status;
+    bool all_done = false;
+    if (status == KKT_OK) {
+        status = run_queue(s, &q, COMPILE_SECONDS, &all_done, err);
+    }
+    return status == KKT_OK && all_done && !s->nothing_left ? session_mark_store(s, err) : status;
 }

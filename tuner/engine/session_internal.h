@@ -33,6 +33,7 @@ typedef struct session {
     int64_t next_tag;
     const kkt_search_type *strategy; /* of the task at hand */
     int64_t tried, to_try;           /* over all tasks, for the progress */
+    bool nothing_left; /* an earlier run did all that this one would: see session_mark.c */
     bool disturbance_told;
     bool retrying; /* slots that begin now forget a failure */
     int64_t *late; /* candidates whose compile took too long in this run */
@@ -115,6 +116,10 @@ kkt_status session_collect(session *s, const trial *wanted, double seconds, kkt_
 /* Compiles and stores those without a fresh build, within the run's budget of time. */
 kkt_status session_compile_slots(session *s, trial **slots, size_t count, kkt_error *err);
 kkt_status session_compile_all(session *s, kkt_error *err);
+
+/* session_mark.c */
+kkt_status session_mark_load(session *s, kkt_error *err);
+kkt_status session_mark_store(session *s, kkt_error *err);
 
 /* session_retry.c: tries every candidate of a task again that failed before. */
 kkt_status session_retry_task(session *s, const task *t, kkt_error *err);

@@ -307,14 +307,21 @@ typedef struct reject_list {
         int64_t rows;
     } reasons[REASONS_MAX];
     int64_t total;
+    size_t last; /* the reason of the last one */
 } reject_list;
 
 static void note_reject(void *context, const kkt_values *config, const char *reason) {
     reject_list *list = context;
     list->total++;
+    /* Neighbours in the space are mostly turned down for the same reason. */
+    if (list->count > 0 && strcmp(list->reasons[list->last].reason, reason) == 0) {
+        list->reasons[list->last].rows++;
+        return;
+    }
     for (size_t i = 0; i < list->count; i++) {
         if (strcmp(list->reasons[i].reason, reason) == 0) {
             list->reasons[i].rows++;
+            list->last = i;
             return;
         }
     }

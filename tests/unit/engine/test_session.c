@@ -270,11 +270,39 @@ static void empty_searches(void **state) {
     assert_non_null(strstr(err.message, "transpose"));
 }
 
-int main(void) {
+/* A run without a GPU that compiled all it meant to leaves its repetition nothing to walk through;
+ * other parameters to hold are another run. */
+static void repetition_finds_nothing_left(void **state) {
+    (void)state;
+    char path[128];
+    kkt_session_summary first;
+    kkt_session_summary second;
+    run_request request = {.db = in_folder("mark.db", path),
+                           .fixed = "chunk=16,couple=tf32,inverse=row,kload=ldg,threads=32"};
+    assert_int_equal(run_session(&request, &first, NULL), KKT_OK);
+    if (first.counts.compiled == 0) {
+        skip(); /* no NVRTC here */
+    }
+    assert_int_equal(run_session(&request, &second, NULL), KKT_OK);
+    assert_int_equal(second.counts.compiled, 0);
+    assert_int_equal(second.counts.enumerated, first.counts.enumerated);
+    assert_int_equal(second.counts.rejected, first.counts.rejected);
+    assert_true(second.seconds < first.seconds);
+    request.fixed = "chunk=16,couple=tf32,inverse=row,kload=ldg,threads=32,row_stride=17";
+    assert_int_equal(run_session(&request, &second, NULL), KKT_OK);
+    assert_true(second.counts.enumerated < first.counts.enumerated);
+}
+
+/* The program is its own compile worker, as kkttune is. */
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--worker") == 0) {
+        return kkt_compile_worker_main();
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_and_reuses),       cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(faults_cost_one_candidate), cmocka_unit_test(fixed_parameters),
-        cmocka_unit_test(made_up_times_rank_last),   cmocka_unit_test(empty_searches),
+        cmocka_unit_test(measures_and_reuses),           cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(faults_cost_one_candidate),     cmocka_unit_test(fixed_parameters),
+        cmocka_unit_test(made_up_times_rank_last),       cmocka_unit_test(empty_searches),
+        cmocka_unit_test(repetition_finds_nothing_left),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
