@@ -21,6 +21,9 @@ enum {
     LOOK_CENTERS = 3        /* best measured points whose neighbours are looked at */
 };
 static const double COVER_SHARE = 0.3; /* of a chunk's budget */
+/* A failure counts as this much slower (in the logarithm) than the slowest seen: what fails is
+ * mostly a parameter value, and its neighbours fail as well. */
+static const double FAILURE_LOG = 0.5;
 static const double TUNE_GROWTH = 1.3; /* of the observations, between choices of hyperparameters */
 
 struct kkt_search {
@@ -31,6 +34,7 @@ struct kkt_search {
     int64_t used[KKT_GROUPS_MAX];
     uint32_t seen[KKT_GROUPS_MAX][KKT_PARAMS_MAX]; /* bit per value index */
     int64_t told, tuned;                           /* `told` when the hyperparameters were chosen */
+    double slowest_log;                            /* of what was told */
     int turn;
 };
 
@@ -277,12 +281,17 @@ static bool propose(kkt_search *search, kkt_point *out) {
 static void tell(kkt_search *search, const kkt_values *config, double time_us) {
     kkt_pointset_tell(&search->set, search->space, config, time_us);
     const kkt_mark *mark = kkt_pointset_find(&search->set, search->space, config);
-    if (!mark || !(time_us > 0)) {
+    if (!mark) {
         return;
+    }
+    double value = log(time_us > 0 ? time_us : (double)mark->predicted_us);
+    if (search->told == 0 || value > search->slowest_log) {
+        search->slowest_log = value;
     }
     kkt_surrogate_point point;
     to_point(search, mark, &point);
-    kkt_surrogate_add(search->surrogate, &point, log(time_us));
+    kkt_surrogate_add(search->surrogate, &point,
+                      time_us > 0 ? value : search->slowest_log + FAILURE_LOG);
     search->told++;
 }
 
