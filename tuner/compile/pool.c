@@ -344,6 +344,9 @@ static double check_time(kkt_compile_pool *pool, double most) {
             next = left < next ? left : next;
             continue;
         }
+        /* An answer that nobody listened to in time is an answer, not a time-out. */
+        if (kkt_child_wait(&worker->child, 1, 0, 0) >= 0)
+            continue;
         kkt_child_close(worker->child);
         worker->child = NULL;
         finish_with_reason(worker->at, true, reason);

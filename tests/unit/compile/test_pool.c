@@ -411,6 +411,25 @@ static void processor_time_is_limited(void **state) {
     kkt_compile_pool_close(pool);
 }
 
+/* The parent may be busy for longer than any limit (a candidate that hangs on the GPU): what was
+ * compiled meanwhile counts. */
+static void late_listening_is_no_time_out(void **state) {
+    (void)state;
+    kkt_compile_pool *pool = open_pool("/dev/null/none", 1, 0.1);
+    submit(pool, "ok", "SIZE=1\n", 1);
+    bool got = true;
+    int64_t tag = 0;
+    kkt_compile_result result;
+    assert_int_equal(kkt_compile_pool_next(pool, 0, &got, &tag, &result, NULL), KKT_OK);
+    if (!got) {
+        nanosleep(&(struct timespec){.tv_nsec = 900 * 1000 * 1000}, NULL); /* all limits pass */
+        assert_int_equal(take(pool, &result), 1);
+    }
+    assert_true(result.ok && !result.timed_out);
+    kkt_compile_result_free(&result);
+    kkt_compile_pool_close(pool);
+}
+
 /* One job after the other, so that none can wait for another one's answer. */
 static void a_key_is_compiled_once(void **state) {
     (void)state;
@@ -497,6 +516,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_crash_costs_its_job_alone),
         cmocka_unit_test(a_hang_is_timed_out_and_the_rest_goes_on),
         cmocka_unit_test(processor_time_is_limited),
+        cmocka_unit_test(late_listening_is_no_time_out),
         cmocka_unit_test(a_key_is_compiled_once),
         cmocka_unit_test(cancel_drops_what_was_not_begun),
         cmocka_unit_test(a_program_that_cannot_be_started_is_an_error),
