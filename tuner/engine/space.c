@@ -10,16 +10,18 @@ struct kkt_space {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_time_constants constants;
-    kkt_values fixed;
+    kkt_values fixed; /* what every configuration starts from */
     uint64_t fixed_mask;
     int64_t raw_size;
+    int64_t
+        radix[KKT_PARAMS_MAX]; /* values of a parameter that are walked through; 1: it is held */
+    int64_t stride[KKT_PARAMS_MAX]; /* what one step of it adds to the ordinal */
     int64_t next;
+    /* Where the walk stands: mostly one step further than before. */
+    int64_t at; /* -1: nowhere */
+    kkt_values current;
+    uint8_t index[KKT_PARAMS_MAX];
 };
-
-static size_t choices(const kkt_space *space, size_t index) {
-    bool fixed = (space->fixed_mask >> index) & 1;
-    return fixed ? 1 : space->variant->params.params[index].count;
-}
 
 kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
                           const kkt_values *problem, const kkt_arch *arch, const kkt_device *device,
@@ -42,8 +44,14 @@ kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
         return status;
     }
     space->raw_size = 1;
-    for (size_t i = 0; i < variant->params.count; i++) {
-        space->raw_size *= (int64_t)choices(space, i);
+    space->at = -1;
+    for (size_t i = variant->params.count; i-- > 0;) {
+        const kkt_param *param = &variant->params.params[i];
+        bool held = (space->fixed_mask >> i) & 1;
+        space->radix[i] = held ? 1 : (int64_t)param->count;
+        space->stride[i] = space->raw_size;
+        space->raw_size *= space->radix[i];
+        space->fixed.v[i] = held ? space->fixed.v[i] : param->values[0];
     }
     *out = space;
     return KKT_OK;
@@ -55,32 +63,50 @@ void kkt_space_close(kkt_space *space) {
 
 void kkt_space_decode(const kkt_space *space, int64_t ordinal, kkt_values *config) {
     *config = space->fixed;
-    for (size_t i = space->variant->params.count; i-- > 0;) {
-        int64_t radix = (int64_t)choices(space, i);
-        if (radix > 1) {
-            config->v[i] = space->variant->params.params[i].values[ordinal % radix];
-            ordinal /= radix;
-        } else if (!((space->fixed_mask >> i) & 1)) {
-            config->v[i] = space->variant->params.params[i].values[0];
+    for (size_t i = 0; i < space->variant->params.count; i++) {
+        if (space->radix[i] > 1) {
+            int64_t index = ordinal / space->stride[i] % space->radix[i];
+            config->v[i] = space->variant->params.params[i].values[index];
         }
     }
+}
+
+/* Brings `current` to an ordinal. */
+static void move_to(kkt_space *space, int64_t ordinal) {
+    const kkt_param *params = space->variant->params.params;
+    if (space->at < 0 || ordinal != space->at + 1) {
+        kkt_space_decode(space, ordinal, &space->current);
+        for (size_t i = 0; i < space->variant->params.count; i++) {
+            space->index[i] = (uint8_t)(ordinal / space->stride[i] % space->radix[i]);
+        }
+    } else {
+        for (size_t i = space->variant->params.count; i-- > 0;) {
+            if (space->radix[i] == 1) {
+                continue;
+            }
+            bool wraps = space->index[i] + 1 == space->radix[i];
+            space->index[i] = wraps ? 0 : (uint8_t)(space->index[i] + 1);
+            space->current.v[i] = params[i].values[space->index[i]];
+            if (!wraps) {
+                break;
+            }
+        }
+    }
+    space->at = ordinal;
 }
 
 /* The next ordinal that differs in more than what `config` gives no effect: `ordinal` itself, or
  * past all that share the most significant parameter without effect. */
 static int64_t next_distinct(const kkt_space *space, const kkt_values *config, int64_t ordinal) {
     const kkt_param_table *table = &space->variant->params;
-    int64_t stride = 1;
-    int64_t next = ordinal;
-    for (size_t i = table->count; i-- > 0;) {
+    for (size_t i = 0; i < table->count; i++) {
         const kkt_param *param = &table->params[i];
-        if (param->depends_on > 0 && choices(space, i) > 1 && config->v[i] != param->fallback &&
+        if (param->depends_on > 0 && space->radix[i] > 1 && config->v[i] != param->fallback &&
             !((param->depends_values >> config->v[param->depends_on - 1]) & 1)) {
-            next = (ordinal / stride + 1) * stride;
+            return (ordinal / space->stride[i] + 1) * space->stride[i];
         }
-        stride *= (int64_t)choices(space, i);
     }
-    return next;
+    return ordinal;
 }
 
 static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_point *out,
@@ -104,19 +130,18 @@ static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_poi
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out) {
     char reason[240];
     while (space->next < space->raw_size) {
-        kkt_values config;
         out->ordinal = space->next;
-        kkt_space_decode(space, out->ordinal, &config);
-        space->next = next_distinct(space, &config, out->ordinal);
+        move_to(space, out->ordinal);
+        space->next = next_distinct(space, &space->current, out->ordinal);
         if (space->next != out->ordinal) {
             continue;
         }
         space->next++;
-        if (fill_point(space, &config, out, reason, sizeof reason)) {
+        if (fill_point(space, &space->current, out, reason, sizeof reason)) {
             return true;
         }
         if (rejected) {
-            rejected(context, &config, reason);
+            rejected(context, &space->current, reason);
         }
     }
     return false;
@@ -140,7 +165,7 @@ bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point
             snprintf(reason, size, "%s is outside the space", param->name);
             return false;
         }
-        ordinal = ordinal * (int64_t)choices(space, i) + (int64_t)at;
+        ordinal += (int64_t)at * space->stride[i];
     }
     out->ordinal = ordinal;
     return fill_point(space, config, out, reason, size);
