@@ -27,6 +27,7 @@ void kkt_output_begin(void) {
             close(opened);
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a full disk: write() says so */
 }
 
 kkt_status kkt_output_end(kkt_status status) {

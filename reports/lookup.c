@@ -130,6 +130,16 @@ static void adapt(const search *s, kkt_arena *arena, kkt_entry *entry) {
     entry->tie_count = count;
 }
 
+static bool same_quotients(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
+    for (const kkt_lookup_quotient *q = kkt_lookup_quotients; q->above != NULL; q++) {
+        int above = kkt_params_find(&kernel->problem, q->above);
+        int below = kkt_params_find(&kernel->problem, q->below);
+        if (above >= 0 && below >= 0 && a->v[above] * b->v[below] != b->v[above] * a->v[below])
+            return false;
+    }
+    return true;
+}
+
 static void consider(search *s, const kkt_entry *entry, double extra) {
     kkt_values problem;
     if (strcmp(entry->kernel, s->kernel->name) != 0 || entry->provenance == KKT_PREDICTED ||
@@ -138,7 +148,8 @@ static void consider(search *s, const kkt_entry *entry, double extra) {
     kkt_params_defaults(&s->kernel->problem, &problem);
     if (kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK)
         return;
-    double distance = kkt_lookup_distance(s->kernel, s->problem, &problem) + extra;
+    double distance = kkt_lookup_distance(s->kernel, s->problem, &problem) + extra +
+                      (same_quotients(s->kernel, s->problem, &problem) ? 0 : KKT_LOOKUP_QUOTIENT);
     if (distance > 0 && (!kkt_entry_measured(entry) || distance > KKT_LOOKUP_FAR))
         return;
     bool better = s->best == NULL || distance < s->distance ||

@@ -41,6 +41,9 @@ extern const kkt_lookup_quotient kkt_lookup_quotients[];
  * another data type (any key whose values are names) is infinitely far. */
 double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b);
 
+/* Distance added where such a quotient differs: what fits one ratio of heads is a poor guide for
+ * another, however alike the sizes are. */
+#define KKT_LOOKUP_QUOTIENT 4.0
 /* Distance added for a result of another device of the same architecture: every problem of the
  * device itself that is closer comes first. */
 #define KKT_LOOKUP_OTHER_DEVICE 8.0

@@ -15,6 +15,7 @@ typedef struct builder {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_view *view;
+    bool real;       /* there are times of a GPU: made-up ones do not count then */
     kkt_entry *rows; /* one a candidate that is a result */
     size_t row_count, row_capacity;
     const char **reject_keys; /* reasons with their numbers taken out, beside view->rejects */
@@ -282,9 +283,36 @@ static void count_result(kkt_view *view, const kkt_result *result) {
     view->stale += result->stale_reason != NULL;
 }
 
+static bool made_up(const kkt_result *result) {
+    return result->has_run && result->run.gpu != NULL && strcmp(result->run.gpu, "fake") == 0;
+}
+
+static kkt_status look_for_real(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    builder *b = context;
+    b->real = b->real || (result->has_run && !made_up(result));
+    return KKT_OK;
+}
+
+/* A result without the times that the fake backend made up for it, nor the build it did without. */
+static kkt_result without_run(const kkt_result *result) {
+    kkt_result plain = *result;
+    plain.has_run = false;
+    plain.has_build = result->has_build && result->build.compiler != NULL;
+    plain.outcome = plain.has_build ? result->build.outcome : KKT_OUTCOME_PREDICTED;
+    plain.provenance = plain.has_build ? KKT_COMPILED : KKT_PREDICTED;
+    plain.reason = NULL;
+    return plain;
+}
+
 static kkt_status visit(void *context, const kkt_result *result, kkt_error *err) {
     (void)err;
     builder *b = context;
+    kkt_result plain;
+    if (b->real && made_up(result)) {
+        plain = without_run(result);
+        result = &plain;
+    }
     count_result(b->view, result);
     switch (result->outcome) {
     case KKT_OUTCOME_PREDICTED:
@@ -445,7 +473,9 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
     builder b = {.arena = arena, .arch = arch, .device = device, .view = out};
     if (db != NULL) {
         kkt_result_filter filter = {.kernel = kernel, .arch = arch->name, .device = device->name};
-        kkt_status status = kkt_db_results(db, &filter, freshness, visit, &b, err);
+        kkt_status status = kkt_db_results(db, &filter, NULL, look_for_real, &b, err);
+        if (status == KKT_OK)
+            status = kkt_db_results(db, &filter, freshness, visit, &b, err);
         if (status != KKT_OK)
             return status;
     }

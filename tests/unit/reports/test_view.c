@@ -54,6 +54,36 @@ static void test_smallest_median_wins_and_ties(void **state) {
     assert_ptr_equal(kkt_view_standing(&view, "kkt_solve", entry->problem, 0), entry);
 }
 
+/* The fake backend's times stand where there are no others, and nowhere else. */
+static void test_made_up_times_leave_no_trace(void **state) {
+    fixture *f = *state;
+    kkt_identity id = identity(f, "", "chunk=64,threads=256,inverse=recursive");
+    kkt_run_record made_up = {.provenance = KKT_MEASURED,
+                              .outcome = KKT_OUTCOME_OK,
+                              .gpu = "fake",
+                              .date = "2026-07-02T10:00:00Z",
+                              .policy = "seed=1",
+                              .time_us = 2,
+                              .time_low_us = 1,
+                              .time_high_us = 3};
+    kkt_build_record none = {
+        .kernel_hash = f->hash, .options = "", .outcome = KKT_OUTCOME_COMPILED, .registers = 7};
+    int64_t candidate, build, run;
+    assert_int_equal(kkt_db_candidate(f->db, &id, &candidate, &f->error), KKT_OK);
+    assert_int_equal(kkt_db_put_build(f->db, candidate, &none, &build, &f->error), KKT_OK);
+    assert_int_equal(kkt_db_put_run(f->db, build, &made_up, &run, &f->error), KKT_OK);
+    kkt_view view = make_view(f);
+    assert_int_equal(lround(entry_at(f, &view, "", 64)->time_us), 2);
+    assert_int_equal(view.measured, 1);
+
+    add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
+    view = make_view(f);
+    assert_int_equal(lround(entry_at(f, &view, "", 64)->time_us), 100);
+    assert_int_equal(view.measured, 1);
+    for (size_t i = 0; i < view.entry_count; i++)
+        assert_true(view.entries[i].gpu == NULL || strcmp(view.entries[i].gpu, "fake") != 0);
+}
+
 static void test_equal_times_break_by_text(void **state) {
     fixture *f = *state;
     add_measured(f, "", "chunk=64,threads=64", 99, 100, 101);
@@ -232,6 +262,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nothing_stored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_smallest_median_wins_and_ties, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_made_up_times_leave_no_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equal_times_break_by_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale_is_kept_and_marked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_compiled_before_predicted, setup, teardown),
