@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 static const double PLAIN_INTERVAL_S = 10.0;
@@ -14,16 +14,10 @@ static const double TERMINAL_INTERVAL_S = 0.1;
 static const double ETA_AFTER_S = 2.0;
 enum { COLUMNS = 80 };
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void kkt_progress_open(kkt_progress *progress) {
     memset(progress, 0, sizeof *progress);
     progress->terminal = isatty(STDERR_FILENO) == 1;
-    progress->begun_s = now_seconds();
+    progress->begun_s = kkt_clock_seconds();
     progress->best_us = (double)NAN;
 }
 
@@ -94,7 +88,7 @@ static bool first_time(kkt_progress *p) {
 void kkt_progress_show(void *context, const char *phase, int64_t done, int64_t total,
                        const char *detail) {
     kkt_progress *p = context;
-    double now = now_seconds();
+    double now = kkt_clock_seconds();
     bool new_phase = strcmp(p->phase, phase) != 0;
     if (new_phase) {
         kkt_progress_close(p);

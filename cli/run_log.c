@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/version.h"
 
@@ -16,12 +16,6 @@ struct kkt_run_log {
     double begun_s;
     bool failed;
 };
-
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Each line is there for whoever follows the file, and after a crash. */
 static void write_line(kkt_run_log *log, kkt_json *line) {
@@ -62,7 +56,7 @@ kkt_status kkt_run_log_open(const char *path, kkt_run_log **out, kkt_error *err)
     }
     log->file = file;
     log->path = strdup(path);
-    log->begun_s = now_seconds();
+    log->begun_s = kkt_clock_seconds();
     *out = log;
     return KKT_OK;
 }
@@ -87,7 +81,7 @@ void kkt_run_log_begin(kkt_run_log *log, const kkt_session_options *options) {
 
 static kkt_json *new_line(const kkt_run_log *log, const char *step) {
     kkt_json *line = kkt_json_object();
-    kkt_json_add_real(line, "seconds", now_seconds() - log->begun_s);
+    kkt_json_add_real(line, "seconds", kkt_clock_seconds() - log->begun_s);
     kkt_json_add_string(line, "step", step);
     return line;
 }

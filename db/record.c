@@ -52,3 +52,7 @@ bool kkt_provenance_parse(const char *name, kkt_provenance *out) {
         *out = (kkt_provenance)index;
     return index >= 0;
 }
+
+bool kkt_run_made_up(const kkt_run_record *run) {
+    return run->gpu != NULL && strcmp(run->gpu, "fake") == 0;
+}

@@ -105,6 +105,9 @@ typedef struct kkt_counter_record {
     const char *chip; /* whose counter it is: "GH100" */
 } kkt_counter_record;
 
+/* Whether the fake backend made a run up: it names itself as the GPU. */
+bool kkt_run_made_up(const kkt_run_record *run);
+
 /* One row of the view `results`: a candidate with everything known of it side by side. */
 typedef struct kkt_result {
     int64_t candidate_id;

@@ -284,7 +284,7 @@ static void count_result(kkt_view *view, const kkt_result *result) {
 }
 
 static bool made_up(const kkt_result *result) {
-    return result->has_run && result->run.gpu != NULL && strcmp(result->run.gpu, "fake") == 0;
+    return result->has_run && kkt_run_made_up(&result->run);
 }
 
 static kkt_status look_for_real(void *context, const kkt_result *result, kkt_error *err) {

@@ -1,16 +1,13 @@
 #include "tuner/engine/session.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "db/recording.h"
 #include "tuner/engine/freshness.h"
 #include "tuner/engine/session_internal.h"
-
-enum { EVALS_PER_TASK = 64 };
 
 /* The one piece of state that a signal handler can reach. */
 static volatile sig_atomic_t interrupted;
@@ -23,14 +20,8 @@ bool session_interrupted(void) {
     return interrupted != 0;
 }
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double session_seconds(const session *s) {
-    return now_seconds() - s->start_s;
+    return kkt_clock_seconds() - s->start_s;
 }
 
 bool session_time_left(const session *s) {
@@ -233,8 +224,8 @@ typedef struct tally {
 static kkt_status visit_tally(void *context, const kkt_result *result, kkt_error *err) {
     (void)err;
     tally *t = context;
-    bool made_up = result->run.gpu && strcmp(result->run.gpu, "fake") == 0;
-    bool run = result->has_run && result->outcome == KKT_OUTCOME_OK && (t->made_up || !made_up);
+    bool run = result->has_run && result->outcome == KKT_OUTCOME_OK &&
+               (t->made_up || !kkt_run_made_up(&result->run));
     t->measured += run && result->run.provenance == KKT_MEASURED;
     t->replayed += run && result->run.provenance == KKT_REPLAYED;
     t->compiled += result->has_build && result->build.outcome == KKT_OUTCOME_COMPILED;
@@ -292,7 +283,7 @@ static kkt_status run_phases(session *s, kkt_error *err) {
 
 void session_open(session *s) {
     bool compiles = s->pool && !kkt_compile_pool_unavailable(s->pool);
-    s->start_s = now_seconds();
+    s->start_s = kkt_clock_seconds();
     s->arena = kkt_arena_open();
     s->freshness =
         kkt_freshness_make(s->arena, compiles ? kkt_compile_pool_version(s->pool) : NULL);

@@ -6,7 +6,7 @@
 #include "tuner/engine/session_internal.h"
 
 static const double COMPILE_SECONDS = 60.0; /* of a run without a GPU, unless a budget says else */
-enum { EVALS_PER_TASK = 64, WINNERS_MAX = 512 };
+enum { WINNERS_MAX = 512 };
 
 kkt_status session_submit(session *s, trial *slot, kkt_error *err) {
     if (s->in_flight_count == s->in_flight_capacity) {

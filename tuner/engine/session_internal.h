@@ -5,6 +5,9 @@
 #include "base/arena.h"
 #include "tuner/engine/session.h"
 
+/* Candidates a kernel and problem where no budget is given. */
+enum { EVALS_PER_TASK = 64 };
+
 /* One kernel variant on one problem. */
 typedef struct task {
     const kkt_kernel *kernel;

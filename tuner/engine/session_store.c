@@ -18,14 +18,13 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     (void)err;
     known *out = context;
     bool fresh = result->stale_reason == NULL;
-    bool made_up = result->run.gpu && strcmp(result->run.gpu, "fake") == 0;
     out->found = true;
     out->has_prediction = result->has_prediction;
     out->predicted_us = result->prediction.predicted_us;
     out->fresh_build = fresh && result->has_build && result->build.compiler != NULL;
     out->build_outcome = result->build.outcome;
     out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED &&
-                     made_up == out->made_up;
+                     kkt_run_made_up(&result->run) == out->made_up;
     out->outcome = result->outcome;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
     out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;

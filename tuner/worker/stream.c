@@ -8,16 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HEADER_BYTES = 8, READ_BYTES = 64 * 1024 };
-
-double kkt_clock_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 int kkt_poll_milliseconds(double deadline) {
     if (isinf(deadline) && deadline > 0)

@@ -2,6 +2,7 @@
 #ifndef KKT_TUNER_STREAM_H
 #define KKT_TUNER_STREAM_H
 
+#include "base/clock.h"
 #include "tuner/worker/process.h"
 
 typedef struct kkt_stream {
@@ -16,8 +17,6 @@ typedef enum kkt_stream_state {
     KKT_STREAM_CLOSED, /* the other side is gone */
     KKT_STREAM_DAMAGED /* a frame above the limit was announced */
 } kkt_stream_state;
-
-double kkt_clock_seconds(void); /* monotonic */
 
 /* `deadline` in kkt_clock_seconds; INFINITY waits for ever. */
 kkt_stream_state kkt_stream_send(kkt_stream *stream, uint32_t kind, const void *payload,
