@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/list_counters.h"
-#include "kernels/kernel.h"
+#include "kernels/pipeline.h"
 #include "model/arch.h"
 #include "model/style.h"
 #include "reports/report.h"
@@ -57,6 +57,22 @@ static bool list_kernels(size_t index, item *out, kkt_text *note) {
         kkt_text_printf(note, "%s %s", i ? "," : "",
                         kkt_style_get(kernel->variants[i].style)->name);
     *out = (item){kernel->name, kkt_text_get(note)};
+    return true;
+}
+
+static bool list_pipelines(size_t index, item *out, kkt_text *note) {
+    size_t count = 0;
+    const kkt_pipeline *const *all = kkt_pipelines(&count);
+    if (index >= count)
+        return false;
+    kkt_text_printf(note, "%s; kernels:", all[index]->summary);
+    for (size_t i = 0; all[index]->members[i]; i++)
+        kkt_text_printf(note, "%s %s", i ? "," : "", all[index]->members[i]);
+    kkt_pipeline_kernels opened;
+    const char *missing = NULL;
+    if (!kkt_pipeline_open(all[index], &opened, &missing))
+        kkt_text_printf(note, "; %s is not there yet", missing);
+    *out = (item){all[index]->name, kkt_text_get(note)};
     return true;
 }
 
@@ -116,6 +132,7 @@ static const topic TOPICS[] = {
     {.name = "archs", .list = list_archs},
     {.name = "devices", .list = list_devices},
     {.name = "kernels", .list = list_kernels},
+    {.name = "pipelines", .list = list_pipelines},
     {.name = "styles", .list = list_styles},
     {.name = "strategies", .list = list_strategies},
     {.name = "backends", .list = list_backends},
@@ -206,8 +223,8 @@ static const kkt_option OPTIONS[] = {KKT_OPTION_JSON};
 const kkt_command kkt_cmd_list = {
     .name = "list",
     .operands = "[WHAT,...]",
-    .summary = "what there is: archs, devices, kernels, styles, strategies, backends, reports, "
-               "counters",
+    .summary = "what there is: archs, devices, kernels, pipelines, styles, strategies, backends, "
+               "reports, counters",
     .details = "WHAT is one of these words, or several with commas; all where it is left out.",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
