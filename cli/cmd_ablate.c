@@ -52,7 +52,7 @@ typedef struct job {
 
 static bool has_device_code(const kkt_kernel *kernel) {
     for (size_t i = 0; i < kernel->variant_count; i++) {
-        if (kernel->variants[i].source) {
+        if (kernel->variants[i]->source) {
             return true;
         }
     }
@@ -79,7 +79,7 @@ static kkt_status choose_variant(job *j, kkt_error *err) {
 }
 
 static const kkt_param *chunk_param(const kkt_kernel *kernel) {
-    const kkt_param_table *table = &kernel->variants[0].params;
+    const kkt_param_table *table = &kernel->variants[0]->params;
     int index = kernel->chunk_param ? kkt_params_find(table, kernel->chunk_param) : -1;
     return index < 0 ? NULL : &table->params[index];
 }

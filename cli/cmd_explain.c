@@ -17,7 +17,7 @@ static const kkt_option options[] = {
 static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
                                  const kkt_variant **out, kkt_error *err) {
     const char *name = kkt_args_get(args, "--style");
-    *out = &kernel->variants[0];
+    *out = kernel->variants[0];
     if (name == NULL)
         return KKT_OK;
     const kkt_style *style = kkt_style_find(name);
@@ -27,7 +27,7 @@ static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
     kkt_text list = {0};
     for (size_t i = 0; i < kernel->variant_count; i++)
         kkt_text_printf(&list, "%s%s", i > 0 ? ", " : "",
-                        kkt_style_get(kernel->variants[i].style)->name);
+                        kkt_style_get(kernel->variants[i]->style)->name);
     kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s'; it has: %s",
                                  kernel->name, name, kkt_text_get(&list));
     kkt_text_free(&list);

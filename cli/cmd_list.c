@@ -55,7 +55,7 @@ static bool list_kernels(size_t index, item *out, kkt_text *note) {
     kkt_text_printf(note, "%s; styles:", kernel->summary);
     for (size_t i = 0; i < kernel->variant_count; i++)
         kkt_text_printf(note, "%s %s", i ? "," : "",
-                        kkt_style_get(kernel->variants[i].style)->name);
+                        kkt_style_get(kernel->variants[i]->style)->name);
     *out = (item){kernel->name, kkt_text_get(note)};
     return true;
 }

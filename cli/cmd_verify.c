@@ -37,7 +37,7 @@ static kkt_status read_options(job *j, kkt_error *err) {
     kkt_status status = kkt_kernel_parse(kkt_args_operand(j->args, 0), &j->kernel, err);
     if (status != KKT_OK)
         return status;
-    j->variant = &j->kernel->variants[0];
+    j->variant = j->kernel->variants[0];
     if (!j->variant->source || !j->kernel->reference)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "kernel %s has no device code yet: the model alone knows it",

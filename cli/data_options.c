@@ -21,7 +21,7 @@ kkt_status kkt_data_options_read(const kkt_args *args, bool device_code, kkt_dat
     kkt_status status = kkt_kernel_parse(kkt_args_operand(args, 0), &out->kernel, err);
     if (status != KKT_OK)
         return status;
-    out->variant = &out->kernel->variants[0];
+    out->variant = out->kernel->variants[0];
     if (device_code && !out->variant->source)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "kernel %s has no device code yet: the model alone knows it",

@@ -159,7 +159,7 @@ static void visit_all(const kkt_model_query *query, bool for_layouts,
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t k = 0; k < count && k < KKT_MODEL_KERNELS; ++k)
         for (size_t v = 0; query->kernel_usable[k] && v < kernels[k]->variant_count; ++v)
-            visit_variant(query, k, &kernels[k]->variants[v], for_layouts, visit, context);
+            visit_variant(query, k, kernels[k]->variants[v], for_layouts, visit, context);
 }
 
 void kkt_model_styles(const kkt_model_query *query,

@@ -64,7 +64,7 @@ static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", o->kernel->name, reason);
     }
     for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {
-        const kkt_param_table *table = &o->kernel->variants[v].params;
+        const kkt_param_table *table = &o->kernel->variants[v]->params;
         kkt_params_defaults(table, &values);
         status = kkt_params_parse(table, o->fixed ? o->fixed : "", &values, NULL, err);
     }

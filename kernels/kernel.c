@@ -55,8 +55,8 @@ void kkt_host_tensors_free(kkt_host_tensors *tensors) {
 
 const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id style) {
     for (size_t i = 0; i < kernel->variant_count; i++)
-        if (kernel->variants[i].style == style)
-            return &kernel->variants[i];
+        if (kernel->variants[i]->style == style)
+            return kernel->variants[i];
     return NULL;
 }
 

@@ -199,7 +199,7 @@ struct kkt_kernel {
     kkt_param_table problem;             /* its problem keys with defaults */
     const char *const *default_problems; /* canonical or partial "k=v,..." texts, NULL-terminated;
                                             the first is the default problem */
-    const kkt_variant *variants;
+    const kkt_variant *const *variants;  /* one a write style */
     size_t variant_count;
     const char *chunk_param; /* "chunk": entries are kept for each of its values; NULL: none */
     const kkt_claim *claims; /* what is said of its parameters; NULL: nothing */

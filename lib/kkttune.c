@@ -94,7 +94,7 @@ static kkt_status parse_values(const kkt_param_table *table, const char *text, k
 
 static kkt_status parse_variant(const kkt_kernel *kernel, const char *style,
                                 const kkt_variant **out, kkt_error *err) {
-    const kkt_variant *variant = &kernel->variants[0];
+    const kkt_variant *variant = kernel->variants[0];
     if (style != NULL) {
         const kkt_style *found = kkt_style_find(style);
         variant = found == NULL ? NULL : kkt_kernel_variant(kernel, found->id);

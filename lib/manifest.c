@@ -9,7 +9,7 @@ int main(void) {
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t k = 0; k < count; k++) {
         for (size_t v = 0; v < kernels[k]->variant_count; v++) {
-            const kkt_variant *variant = &kernels[k]->variants[v];
+            const kkt_variant *variant = kernels[k]->variants[v];
             if (variant->sources == NULL || variant->sources[0] == NULL)
                 continue;
             char hash[65];

@@ -164,7 +164,7 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
     bool found = false;
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
         kkt_entry entry;
-        if (kkt_modelled_entry(s->kernel, &s->kernel->variants[v], s->arch, s->device, s->problem,
+        if (kkt_modelled_entry(s->kernel, s->kernel->variants[v], s->arch, s->device, s->problem,
                                s->chunk, arena, &entry) &&
             (!found || kkt_entry_compare(&entry, out) < 0)) {
             *out = entry;
@@ -175,7 +175,7 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
 }
 
 static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
-    const kkt_variant *variant = &s->kernel->variants[0];
+    const kkt_variant *variant = s->kernel->variants[0];
     kkt_values config;
     kkt_text text = {0};
     kkt_entry_clear(out);
@@ -201,7 +201,7 @@ static kkt_status choose_chunk(const kkt_kernel *kernel, int64_t asked, int64_t 
     if (kernel->chunk_param == NULL)
         return asked == 0 ? KKT_OK
                           : kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no chunk size", kernel->name);
-    const kkt_param_table *table = &kernel->variants[0].params;
+    const kkt_param_table *table = &kernel->variants[0]->params;
     int index = kkt_params_find(table, kernel->chunk_param);
     if (index < 0)
         return KKT_OK;

@@ -369,7 +369,7 @@ static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const cha
         !kkt_kernel_problem_valid(kernel, &problem, reason, sizeof reason))
         return;
     for (size_t v = 0; v < kernel->variant_count; v++)
-        add_modelled(b, kernel, &kernel->variants[v], &problem);
+        add_modelled(b, kernel, kernel->variants[v], &problem);
 }
 
 static void add_all_modelled(builder *b, const char *only) {

@@ -318,26 +318,28 @@ static void footprint_specialized(const kkt_values *problem, const kkt_values *c
     count_instructions(out, arch->has_wgmma != 0);
 }
 
-static const kkt_variant variants[] = {
-    {
-        .style = KKT_STYLE_FRAGMENT,
-        .params = {"parameter", fragment_params, COUNT(fragment_params)},
-        .applicable = applicable,
-        .footprint = footprint_fragment,
-    },
-    {
-        .style = KKT_STYLE_PIPELINED,
-        .params = {"parameter", pipelined_params, COUNT(pipelined_params)},
-        .applicable = applicable_specialized,
-        .footprint = footprint_pipelined,
-    },
-    {
-        .style = KKT_STYLE_WARP_SPECIALIZED,
-        .params = {"parameter", specialized_params, COUNT(specialized_params)},
-        .applicable = applicable_specialized,
-        .footprint = footprint_specialized,
-    },
+static const kkt_variant fragment = {
+    .style = KKT_STYLE_FRAGMENT,
+    .params = {"parameter", fragment_params, COUNT(fragment_params)},
+    .applicable = applicable,
+    .footprint = footprint_fragment,
 };
+
+static const kkt_variant pipelined = {
+    .style = KKT_STYLE_PIPELINED,
+    .params = {"parameter", pipelined_params, COUNT(pipelined_params)},
+    .applicable = applicable_specialized,
+    .footprint = footprint_pipelined,
+};
+
+static const kkt_variant warp_specialized = {
+    .style = KKT_STYLE_WARP_SPECIALIZED,
+    .params = {"parameter", specialized_params, COUNT(specialized_params)},
+    .applicable = applicable_specialized,
+    .footprint = footprint_specialized,
+};
+
+static const kkt_variant *const variants[] = {&fragment, &pipelined, &warp_specialized};
 
 static const char *const default_problems[] = {
     "tokens=32768,heads_k=16,heads_v=64", "tokens=8192,heads_k=16,heads_v=64",

@@ -322,18 +322,20 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     }
 }
 
-static const kkt_variant variants[] = {
-    {.style = KKT_STYLE_MATERIALIZED,
-     .params = {.what = "parameter", .params = kkt_solve_params, .count = KKT_SOLVE_PARAMS},
-     .source = "kkt_solve/kkt_solve.cu",
-     .sources = sources,
-     .applicable = kkt_solve_applicable,
-     .footprint = kkt_solve_footprint,
-     .defines = defines,
-     .plan = plan,
-     .tolerance = kkt_solve_tolerance,
-     .rounding = kkt_solve_rounding},
+static const kkt_variant materialized = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {.what = "parameter", .params = kkt_solve_params, .count = KKT_SOLVE_PARAMS},
+    .source = "kkt_solve/kkt_solve.cu",
+    .sources = sources,
+    .applicable = kkt_solve_applicable,
+    .footprint = kkt_solve_footprint,
+    .defines = defines,
+    .plan = plan,
+    .tolerance = kkt_solve_tolerance,
+    .rounding = kkt_solve_rounding,
 };
+
+static const kkt_variant *const variants[] = {&materialized};
 
 const kkt_kernel kkt_kernel_kkt_solve = {
     .name = "kkt_solve",

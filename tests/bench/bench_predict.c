@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
     for (size_t k = 0; k < count; ++k) {
         kkt_params_defaults(&kernels[k]->problem, &problems[k]);
         for (size_t v = 0; v < kernels[k]->variant_count; ++v)
-            collect(&kernels[k]->variants[v], &problems[k], arch, &list);
+            collect(kernels[k]->variants[v], &problems[k], arch, &list);
     }
     double rate = measure(&list, arch, device, seconds);
     free(list.items);

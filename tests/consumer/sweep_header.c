@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
         printf("sweep_header EXPORT.json: %s\n", argc == 2 ? error.message : "one argument");
         return 2;
     }
-    s.variant = &s.kernel->variants[0];
+    s.variant = s.kernel->variants[0];
     s.arch = s.view.arch;
     size_t count = sizeof heads / sizeof *heads;
     int hk = kkt_params_find(&s.kernel->problem, "heads_k");

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t k = 0; k < count; k++) {
         try_table(&kernels[k]->problem, text);
         for (size_t v = 0; v < kernels[k]->variant_count; v++)
-            try_table(&kernels[k]->variants[v].params, text);
+            try_table(&kernels[k]->variants[v]->params, text);
     }
     free(text);
     return 0;

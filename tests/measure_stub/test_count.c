@@ -40,7 +40,7 @@ static void make(candidate *c, const char *word) {
     const kkt_arch *arch = kkt_arch_find("sm90");
     c->request = (kkt_measure_request){
         .kernel = &toy_kernel,
-        .variant = &toy_kernel.variants[0],
+        .variant = toy_kernel.variants[0],
         .arch = arch,
         .device = kkt_device_first(arch),
         .problem = &c->problem,

@@ -118,12 +118,14 @@ static double tolerance(const kkt_values *problem, const kkt_values *config, int
     return 1e-6;
 }
 
-static const kkt_variant variants[] = {
-    {.style = KKT_STYLE_MATERIALIZED,
-     .params = {"parameter", config_params, 2},
-     .plan = plan,
-     .tolerance = tolerance},
+static const kkt_variant materialized = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {"parameter", config_params, 2},
+    .plan = plan,
+    .tolerance = tolerance,
 };
+
+static const kkt_variant *const variants[] = {&materialized};
 
 const kkt_kernel toy_kernel = {
     .name = "toy",

@@ -54,7 +54,7 @@ static void test_every_kernel_predicted(void **state) {
     assert_true(count > 0);
     for (size_t k = 0; k < count; ++k)
         for (size_t v = 0; v < kernels[k]->variant_count; ++v)
-            predict_defaults(kernels[k], &kernels[k]->variants[v]);
+            predict_defaults(kernels[k], kernels[k]->variants[v]);
 }
 
 int main(void) {

@@ -344,8 +344,8 @@ static kkt_status run(session *s, const kkt_ablate_options *options, kkt_ablate_
 
 static const kkt_variant *first_variant(const kkt_kernel *kernel) {
     for (size_t i = 0; i < kernel->variant_count; i++) {
-        if (kernel->variants[i].source) {
-            return &kernel->variants[i];
+        if (kernel->variants[i]->source) {
+            return kernel->variants[i];
         }
     }
     return NULL;

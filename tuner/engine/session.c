@@ -82,16 +82,16 @@ static size_t count_problems(const kkt_kernel *kernel) {
 static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = KKT_OK;
     for (size_t v = 0; v < kernel->variant_count && status == KKT_OK; v++) {
-        if (!kernel->variants[v].source) {
+        if (!kernel->variants[v]->source) {
             continue; /* known to the model alone: there is nothing to compile yet */
         }
         if (s->options->problem) {
-            status = session_add_task(s, kernel, &kernel->variants[v], s->options->problem, err);
+            status = session_add_task(s, kernel, kernel->variants[v], s->options->problem, err);
         }
         for (size_t p = 0; !s->options->problem && kernel->default_problems[p] && status == KKT_OK;
              p++) {
             status =
-                session_add_task(s, kernel, &kernel->variants[v], kernel->default_problems[p], err);
+                session_add_task(s, kernel, kernel->variants[v], kernel->default_problems[p], err);
         }
     }
     return status;

@@ -187,18 +187,18 @@ static double tolerance(const kkt_values *problem, const kkt_values *config, int
 static const char *const sources[] = {"faulty/faulty.cu", NULL};
 static const char *const default_problems[] = {"n=1048576", NULL};
 
-static const kkt_variant variants[] = {
-    {
-        .style = KKT_STYLE_MATERIALIZED,
-        .params = {"parameter", params, sizeof params / sizeof params[0]},
-        .source = "faulty/faulty.cu",
-        .sources = sources,
-        .applicable = applicable,
-        .footprint = footprint,
-        .plan = plan,
-        .tolerance = tolerance,
-    },
+static const kkt_variant materialized = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {"parameter", params, sizeof params / sizeof params[0]},
+    .source = "faulty/faulty.cu",
+    .sources = sources,
+    .applicable = applicable,
+    .footprint = footprint,
+    .plan = plan,
+    .tolerance = tolerance,
 };
+
+static const kkt_variant *const variants[] = {&materialized};
 
 const kkt_kernel kkt_kernel_faulty = {
     .name = "faulty",

@@ -124,7 +124,7 @@ static void queue_all(family *f) {
     const kkt_kernel *const *list = kkt_kernels(&kernels);
     for (size_t k = 0; k < kernels; k++)
         for (size_t v = 0; v < list[k]->variant_count; v++) {
-            variant_job job = {.kernel = list[k], .variant = &list[k]->variants[v]};
+            variant_job job = {.kernel = list[k], .variant = list[k]->variants[v]};
             if (job.variant->source == NULL)
                 continue;
             kkt_params_defaults(&job.kernel->problem, &job.problem);

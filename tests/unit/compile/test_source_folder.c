@@ -77,7 +77,7 @@ static void compiles_like_the_embedded_ones(void **state) {
     const kkt_kernel *kernel = NULL;
     kkt_error err = {0};
     assert_int_equal(kkt_kernel_parse("kkt_solve", &kernel, &err), KKT_OK);
-    const kkt_variant *variant = &kernel->variants[0];
+    const kkt_variant *variant = kernel->variants[0];
     kkt_values problem, config;
     kkt_params_defaults(&kernel->problem, &problem);
     kkt_params_defaults(&variant->params, &config);

@@ -62,12 +62,13 @@ static const kkt_variant synthetic_variant = {
     .applicable = synthetic_applicable,
     .footprint = synthetic_footprint,
 };
+static const kkt_variant *const synthetic_variants[] = {&synthetic_variant};
 
 static const kkt_kernel synthetic_kernel = {
     .name = "synthetic",
     .problem = {"problem key", synthetic_problem, 1},
     .default_problems = synthetic_problems,
-    .variants = &synthetic_variant,
+    .variants = synthetic_variants,
     .variant_count = 1,
     .chunk_param = "chunk",
 };

@@ -218,12 +218,12 @@ static void put_time(kkt_db *db, const char *config, double time_us) {
     kkt_text text = {0};
     char hash[65];
     assert_int_equal(kkt_kernel_parse("kkt_solve", &kernel, NULL), KKT_OK);
-    kkt_params_defaults(&kernel->variants[0].params, &values);
-    assert_int_equal(kkt_params_parse(&kernel->variants[0].params, config, &values, NULL, NULL),
+    kkt_params_defaults(&kernel->variants[0]->params, &values);
+    assert_int_equal(kkt_params_parse(&kernel->variants[0]->params, config, &values, NULL, NULL),
                      KKT_OK);
-    kkt_params_format(&kernel->variants[0].params, &values, &text);
+    kkt_params_format(&kernel->variants[0]->params, &values, &text);
     id.config = kkt_text_get(&text);
-    kkt_variant_hash(&kernel->variants[0], hash);
+    kkt_variant_hash(kernel->variants[0], hash);
     int64_t candidate;
     int64_t build;
     int64_t run;

@@ -13,7 +13,7 @@
 #include "tuner/engine/gate.h"
 
 static double rounding_of(const char *config) {
-    const kkt_variant *variant = &kkt_kernel_kkt_solve.variants[0];
+    const kkt_variant *variant = kkt_kernel_kkt_solve.variants[0];
     kkt_values values;
     uint64_t given = 0;
     kkt_params_defaults(&variant->params, &values);
@@ -28,7 +28,7 @@ static void rounding_of_what_is_named(void **state) {
     assert_true(rounding_of("chunk=128") == 0x1p-24);
     assert_true(rounding_of("couple=fp32") == 0x1p-24);
     assert_true(rounding_of("couple=tf32") == 0x1p-11);
-    const kkt_variant *variant = &kkt_kernel_kkt_solve.variants[0];
+    const kkt_variant *variant = kkt_kernel_kkt_solve.variants[0];
     kkt_variant plain = *variant;
     kkt_values values;
     plain.rounding = NULL;

@@ -29,7 +29,7 @@ static kkt_verdict judge(const char *problem_text, int chunk, emulate e,
     const kkt_kernel *kernel = &kkt_kernel_kkt_solve;
     kkt_verdict verdict;
     kkt_error err = {0};
-    if (kkt_gate_check(kernel, &kernel->variants[0], &problem, &config, 7, emulate_run, &e, cache,
+    if (kkt_gate_check(kernel, kernel->variants[0], &problem, &config, 7, emulate_run, &e, cache,
                        &verdict, &err) != KKT_OK)
         fail_msg("%s", err.message);
     return verdict;
@@ -122,7 +122,7 @@ static void what_the_runner_says_stands(void **state) {
     kkt_outcome said[] = {KKT_OUTCOME_LAUNCH_FAILED, KKT_OUTCOME_TIMED_OUT, KKT_OUTCOME_CRASHED};
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
         kkt_verdict verdict;
-        assert_int_equal(kkt_gate_check(kernel, &kernel->variants[0], &problem, &config, 1, refuse,
+        assert_int_equal(kkt_gate_check(kernel, kernel->variants[0], &problem, &config, 1, refuse,
                                         &said[i], NULL, &verdict, NULL),
                          KKT_OK);
         assert_int_equal(verdict.outcome, said[i]);

@@ -110,7 +110,7 @@ static looks look(kkt_db *db, const kkt_compile_result *build) {
     kkt_compile_pool *pool = open_pool();
     session s = {.options = &options, .db = db, .pool = pool, .out = &summary, .tasks = &one};
     session_open(&s);
-    const kkt_variant *variant = &options.kernel->variants[0];
+    const kkt_variant *variant = options.kernel->variants[0];
     assert_int_equal(session_add_task(&s, options.kernel, variant, options.problem, NULL), KKT_OK);
     kkt_point point;
     trial slot;

@@ -34,7 +34,7 @@ static kkt_outcome run_plan(void *context, const kkt_values *problem, kkt_host_t
     (void)size;
     const runner *r = context;
     kkt_plan launches;
-    variants[0].plan(problem, r->config, NULL, &launches);
+    variants[0]->plan(problem, r->config, NULL, &launches);
     const kkt_launch *launch = &launches.launches[0];
     device_threads = r->config->v[THREADS];
     device_rows = r->config->v[ROWS_PER_THREAD];
@@ -57,7 +57,7 @@ static kkt_verdict judge(const kkt_values *config, uint32_t blocks_left_out) {
     kkt_error err = {0};
     runner r = {config, blocks_left_out};
     kkt_params_defaults(&kkt_kernel_row_sum.problem, &problem);
-    if (kkt_gate_check(&kkt_kernel_row_sum, &variants[0], &problem, config, 3, run_plan, &r, NULL,
+    if (kkt_gate_check(&kkt_kernel_row_sum, variants[0], &problem, config, 3, run_plan, &r, NULL,
                        &verdict, &err) != KKT_OK)
         fail_msg("%s", err.message);
     return verdict;
@@ -71,7 +71,7 @@ static void every_configuration_passes(void **state) {
     const kkt_arch *arch = kkt_arch_find("sm90");
     int points = 0;
     kkt_params_defaults(&kkt_kernel_row_sum.problem, &problem);
-    assert_int_equal(kkt_space_open(&kkt_kernel_row_sum, &variants[0], &problem, arch,
+    assert_int_equal(kkt_space_open(&kkt_kernel_row_sum, variants[0], &problem, arch,
                                     kkt_device_first(arch), NULL, &space, NULL),
                      KKT_OK);
     for (; kkt_space_next(space, NULL, NULL, &point); points++) {
@@ -89,7 +89,7 @@ static void every_configuration_passes(void **state) {
 static void a_wrong_one_does_not(void **state) {
     (void)state;
     kkt_values config;
-    kkt_params_defaults(&variants[0].params, &config);
+    kkt_params_defaults(&variants[0]->params, &config);
     const kkt_verdict verdict = judge(&config, 1);
     assert_int_equal(verdict.outcome, KKT_OUTCOME_WRONG_RESULT);
     assert_non_null(strstr(verdict.reason, "never written"));
@@ -100,7 +100,7 @@ static void constraints_give_a_reason(void **state) {
     kkt_values problem, config;
     char reason[100] = "";
     kkt_params_defaults(&kkt_kernel_row_sum.problem, &problem);
-    kkt_params_defaults(&variants[0].params, &config);
+    kkt_params_defaults(&variants[0]->params, &config);
     problem.v[ROWS] = 100;
     config.v[ROWS_PER_THREAD] = 2;
     assert_false(applicable(&problem, &config, NULL, reason, sizeof reason));
@@ -112,9 +112,9 @@ static void macros_come_from_the_table(void **state) {
     kkt_values problem, config;
     kkt_text defines = {0};
     kkt_params_defaults(&kkt_kernel_row_sum.problem, &problem);
-    kkt_params_defaults(&variants[0].params, &config);
+    kkt_params_defaults(&variants[0]->params, &config);
     config.v[ROWS_PER_THREAD] = 4;
-    kkt_variant_defines(&kkt_kernel_row_sum, &variants[0], &problem, &config, NULL, &defines);
+    kkt_variant_defines(&kkt_kernel_row_sum, variants[0], &problem, &config, NULL, &defines);
     assert_string_equal(kkt_text_get(&defines), "ROW_SUM_THREADS=128\nROW_SUM_ROWS=4\n");
     kkt_text_free(&defines);
 }

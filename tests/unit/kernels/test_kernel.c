@@ -33,7 +33,7 @@ static void families_are_complete(void **state) {
                 fail_msg("%s: %s: %s", kernel->name, *text, reason);
         }
         for (size_t v = 0; v < kernel->variant_count; v++) {
-            const kkt_variant *variant = &kernel->variants[v];
+            const kkt_variant *variant = kernel->variants[v];
             assert_ptr_equal(kkt_kernel_variant(kernel, variant->style), variant);
             if (!variant->source)
                 continue; /* the model alone knows it */
@@ -83,7 +83,7 @@ static void sources_are_embedded_whole(void **state) {
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t i = 0; i < count; i++) {
         for (size_t v = 0; v < kernels[i]->variant_count; v++) {
-            const kkt_variant *variant = &kernels[i]->variants[v];
+            const kkt_variant *variant = kernels[i]->variants[v];
             if (!variant->source)
                 continue;
             assert_true(listed(variant->sources, variant->source, strlen(variant->source)));
@@ -118,7 +118,7 @@ static void macros_hold_each_parameter_once(void **state) {
     (void)state;
     const kkt_kernel *kernel = NULL;
     assert_int_equal(kkt_kernel_parse("kkt_solve", &kernel, NULL), KKT_OK);
-    const kkt_variant *variant = &kernel->variants[0];
+    const kkt_variant *variant = kernel->variants[0];
     kkt_values problem, config;
     kkt_text text = {0};
     kkt_params_defaults(&kernel->problem, &problem);
@@ -144,7 +144,7 @@ static void gdn_reads_a_gate_only_where_there_is_one(void **state) {
     kkt_error err;
     assert_int_equal(kkt_kernel_parse("gdn_fwd", &kernel, &err), KKT_OK);
     for (size_t v = 0; v < kernel->variant_count; v++) {
-        const kkt_variant *variant = &kernel->variants[v];
+        const kkt_variant *variant = kernel->variants[v];
         double l2[2], hbm[2];
         kkt_values config;
         kkt_footprint footprint;

@@ -22,7 +22,7 @@ static const kkt_kernel *kernel(void) {
 }
 
 static const kkt_variant *variant(void) {
-    return &kkt_kernel_kkt_solve.variants[0];
+    return kkt_kernel_kkt_solve.variants[0];
 }
 
 static const kkt_arch *arch(const char *name) {

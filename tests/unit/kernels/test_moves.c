@@ -31,7 +31,7 @@ static int setup(void **state) {
     f.device = kkt_device_first(f.arch);
     if (kkt_kernel_parse("kkt_solve", &f.kernel, NULL) != KKT_OK)
         return -1;
-    f.variant = &f.kernel->variants[0];
+    f.variant = f.kernel->variants[0];
     kkt_params_defaults(&f.kernel->problem, &f.problem);
     return 0;
 }

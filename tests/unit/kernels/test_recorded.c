@@ -120,7 +120,7 @@ static void check_line(totals *t, int *provenances, const kkt_json *line) {
         char hash[65];
         const kkt_kernel *kernel;
         assert_int_equal(kkt_kernel_parse("kkt_solve", &kernel, &err), KKT_OK);
-        kkt_variant_hash(&kernel->variants[0], hash);
+        kkt_variant_hash(kernel->variants[0], hash);
         const char *recorded = kkt_json_string(line, "kernel_hash");
         assert_true(*provenances < 4096);
         t->current[(*provenances)++] = recorded && strcmp(recorded, hash) == 0;

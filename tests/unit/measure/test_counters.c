@@ -72,11 +72,11 @@ static void count(const char *options, const char *arch_name, kkt_counts *out) {
     kkt_policy policy;
     kkt_policy_defaults(&policy);
     kkt_params_defaults(&kernel->problem, &problem);
-    kkt_params_defaults(&kernel->variants[0].params, &config);
+    kkt_params_defaults(&kernel->variants[0]->params, &config);
     kkt_prediction prediction = {.predicted_us = 100, .hbm_bytes = 4e8};
     const kkt_measure_request request = {
         .kernel = kernel,
-        .variant = &kernel->variants[0],
+        .variant = kernel->variants[0],
         .arch = arch,
         .device = kkt_device_first(arch),
         .problem = &problem,

@@ -32,10 +32,11 @@ static const kkt_variant variant = {
     .params = {"parameter", config_params, 1},
     .tolerance = tolerance,
 };
+static const kkt_variant *const variants[] = {&variant};
 static const kkt_kernel kernel = {
     .name = "toy",
     .problem = {"problem key", problem_params, 1},
-    .variants = &variant,
+    .variants = variants,
     .variant_count = 1,
     .cases = cases,
     .case_count = 1,

@@ -29,7 +29,7 @@ static void make(sample *s) {
     assert_int_equal(kkt_kernel_parse("kkt_solve", &kernel, &err), KKT_OK);
     const kkt_arch *arch = kkt_arch_find("sm90");
     kkt_params_defaults(&kernel->problem, &s->problem);
-    kkt_params_defaults(&kernel->variants[0].params, &s->config);
+    kkt_params_defaults(&kernel->variants[0]->params, &s->config);
     assert_int_equal(
         kkt_params_parse(&kernel->problem, "tokens=777,heads_v=32", &s->problem, NULL, &err),
         KKT_OK);
@@ -40,7 +40,7 @@ static void make(sample *s) {
     s->prediction.lower_bound_us = 3.25;
     s->request = (kkt_measure_request){
         .kernel = kernel,
-        .variant = &kernel->variants[0],
+        .variant = kernel->variants[0],
         .arch = arch,
         .device = kkt_device_first(arch),
         .problem = &s->problem,

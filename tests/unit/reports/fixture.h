@@ -59,7 +59,7 @@ static inline int setup(void **state) {
         kkt_kernel_parse("kkt_solve", &f->kernel, NULL) != KKT_OK ||
         kkt_db_open(f->path, KKT_DB_WRITE, &f->db, NULL) != KKT_OK)
         return -1;
-    f->variant = &f->kernel->variants[0];
+    f->variant = f->kernel->variants[0];
     kkt_variant_hash(f->variant, f->hash);
     f->freshness = (kkt_freshness){.present = present, .context = f};
     *state = f;

@@ -209,18 +209,18 @@ static double tolerance(const kkt_values *problem, const kkt_values *config, int
 static const char *const sources[] = {"row_sum/row_sum.cu", NULL};
 static const char *const default_problems[] = {"rows=65536,columns=1024", NULL};
 
-static const kkt_variant variants[] = {
-    {
-        .style = KKT_STYLE_FRAGMENT,
-        .params = {.what = "parameter", .params = params, .count = 2},
-        .source = "row_sum/row_sum.cu",
-        .sources = sources,
-        .applicable = applicable,
-        .footprint = footprint,
-        .plan = plan,
-        .tolerance = tolerance,
-    },
+static const kkt_variant fragment = {
+    .style = KKT_STYLE_FRAGMENT,
+    .params = {.what = "parameter", .params = params, .count = 2},
+    .source = "row_sum/row_sum.cu",
+    .sources = sources,
+    .applicable = applicable,
+    .footprint = footprint,
+    .plan = plan,
+    .tolerance = tolerance,
 };
+
+static const kkt_variant *const variants[] = {&fragment};
 
 const kkt_kernel kkt_kernel_row_sum = {
     .name = "row_sum",
