@@ -56,7 +56,7 @@ static bool form_value(const kkt_pipeline_kernels *p, size_t form, int64_t *out)
 /* Whether some style of a kernel has the chunk size. */
 static bool has_chunk(const kkt_kernel *kernel, int64_t chunk) {
     for (size_t v = 0; v < kernel->variant_count; v++) {
-        const kkt_param *param = param_of(&kernel->variants[v].params, kernel->chunk_param);
+        const kkt_param *param = param_of(&kernel->variants[v]->params, kernel->chunk_param);
         if (param != NULL && lists(param, chunk))
             return true;
     }
@@ -79,7 +79,7 @@ static void add_chunk(kkt_pipeline_kernels *p, int64_t chunk) {
 
 static bool has_device_code(const kkt_kernel *kernel) {
     for (size_t v = 0; v < kernel->variant_count; v++)
-        if (kernel->variants[v].source != NULL)
+        if (kernel->variants[v]->source != NULL)
             return true;
     return false;
 }
@@ -103,7 +103,7 @@ bool kkt_pipeline_open(const kkt_pipeline *pipeline, kkt_pipeline_kernels *out,
         return false;
     const kkt_kernel *first = out->members[0];
     for (size_t v = 0; v < first->variant_count; v++) {
-        const kkt_param *param = param_of(&first->variants[v].params, first->chunk_param);
+        const kkt_param *param = param_of(&first->variants[v]->params, first->chunk_param);
         for (size_t i = 0; param != NULL && i < param->count; i++)
             add_chunk(out, param->values[i]);
     }
