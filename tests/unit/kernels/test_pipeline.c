@@ -39,10 +39,13 @@ static const kkt_param narrow_chunks[] = {
 static const kkt_param large_chunk[] = {
     {.name = "chunk", .count = 1, .values = {128}, .fallback = 128}};
 
-static const kkt_variant wide[] = {{.params = TABLE(wide_chunks), .source = "a.cu"}};
-static const kkt_variant split[] = {{.params = TABLE(narrow_chunks)},
-                                    {.params = TABLE(large_chunk), .source = "b.cu"}};
-static const kkt_variant modelled[] = {{.params = TABLE(wide_chunks)}};
+static const kkt_variant every = {.params = TABLE(wide_chunks), .source = "a.cu"};
+static const kkt_variant some = {.params = TABLE(narrow_chunks)};
+static const kkt_variant largest = {.params = TABLE(large_chunk), .source = "b.cu"};
+static const kkt_variant predicted = {.params = TABLE(wide_chunks)};
+static const kkt_variant *const wide[] = {&every};
+static const kkt_variant *const split[] = {&some, &largest};
+static const kkt_variant *const modelled[] = {&predicted};
 
 static const kkt_kernel whole = {.name = "whole",
                                  .problem = TABLE(whole_keys),
