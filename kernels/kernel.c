@@ -35,7 +35,7 @@ void kkt_tensor_element_name(const kkt_tensor *tensor, int64_t index, char *out,
 kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t column, double given,
                              double right) {
     return (kkt_misfit){.tensor = region->tensor,
-                        .at = region->offset + row * region->row_stride + column,
+                        .at = kkt_region_row(region, row) + column,
                         .given = given,
                         .right = right};
 }

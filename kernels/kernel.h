@@ -115,14 +115,23 @@ typedef struct kkt_input_case {
     bool timing;         /* the case whose inputs are used for timing (exactly one) */
 } kkt_input_case;
 
-/* A rectangular piece of one output that can be checked on its own: `rows` x `columns` elements
- * of tensor `tensor` starting at element `offset`, rows `row_stride` elements apart. */
+/* A piece of one output that can be checked on its own: `rows` x `columns` elements of tensor
+ * `tensor` starting at element `offset`, rows `row_stride` elements apart. Where `group_rows` is
+ * not 0, rows come in groups of so many, `group_stride` elements apart. */
 typedef struct kkt_region {
     int tensor;
     int64_t offset, rows, columns, row_stride;
+    int64_t group_rows, group_stride;
 } kkt_region;
 
-#define KKT_REGIONS_MAX 2
+#define KKT_REGIONS_MAX 3
+
+/* The element at which a row of a region begins. */
+static inline int64_t kkt_region_row(const kkt_region *region, int64_t row) {
+    const int64_t group = region->group_rows > 0 ? row / region->group_rows : 0;
+    return region->offset + group * region->group_stride +
+           (row - group * region->group_rows) * region->row_stride;
+}
 
 /* An element that is not what it should be. */
 typedef struct kkt_misfit {
@@ -135,9 +144,10 @@ typedef struct kkt_misfit {
 kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t column, double given,
                              double right);
 
-/* Accumulated over regions; relative Frobenius error is sqrt(error_sq / reference_sq). */
+/* Accumulated over regions; a tensor's relative Frobenius error is sqrt(error_sq / reference_sq),
+ * and the result's is that of its worst tensor. */
 typedef struct kkt_score {
-    double error_sq, reference_sq;
+    double error_sq[KKT_TENSORS_MAX], reference_sq[KKT_TENSORS_MAX];
     double max_abs;     /* largest absolute error */
     double growth;      /* largest absolute value of the reference result */
     int64_t inexact;    /* elements that had to be exact (unit diagonal, zeros) and were not */
@@ -221,6 +231,11 @@ struct kkt_kernel {
     /* Fills the input tensors (allocates their data). The same seed gives the same bytes. */
     kkt_status (*make_inputs)(const kkt_values *problem, int input_case, uint64_t seed,
                               kkt_host_tensors *inputs, kkt_error *err);
+    /* Fills the input tensors that depend on the chunk as well (T, states of chunks) and that
+     * make_inputs therefore left without data: frees what they hold and makes them for `config`
+     * from the other inputs. `inputs` has all the tensors in their order. NULL: there are none. */
+    kkt_status (*make_chunk_inputs)(const kkt_values *problem, const kkt_values *config,
+                                    uint64_t seed, kkt_host_tensors *inputs, kkt_error *err);
     /* Rejects inputs the mathematics excludes (g > 0), naming tensor, element and remedy. */
     kkt_status (*check_inputs)(const kkt_values *problem, kkt_host_tensors *inputs, kkt_error *err);
     /* The result falls into parts that depend on the inputs alone and can be computed one by

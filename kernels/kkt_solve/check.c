@@ -156,9 +156,9 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
                 score->max_abs = fmax(score->max_abs, error);
             } else if (isfinite(right)) {
                 score->max_abs = fmax(score->max_abs, error);
-                score->reference_sq += right * right;
+                score->reference_sq[region->tensor] += right * right;
                 if (error > unavoidable)
-                    score->error_sq += error * error;
+                    score->error_sq[region->tensor] += error * error;
             }
         }
     }

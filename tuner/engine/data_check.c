@@ -58,7 +58,7 @@ static void store_regions(const kkt_host_tensors *store, const kkt_region *regio
         for (int64_t i = 0; i < region->rows; i++)
             for (int64_t j = 0; j < region->columns; j++)
                 kkt_dtype_store(host->tensor.dtype, host->data,
-                                (size_t)(region->offset + i * region->row_stride + j), *values++);
+                                (size_t)(kkt_region_row(region, i) + j), *values++);
     }
 }
 

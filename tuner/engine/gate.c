@@ -12,9 +12,13 @@
 double kkt_score_rel_fro(const kkt_score *score) {
     if (score->not_finite > 0)
         return INFINITY;
-    if (score->error_sq == 0.0)
-        return 0.0;
-    return score->reference_sq > 0.0 ? sqrt(score->error_sq / score->reference_sq) : INFINITY;
+    double worst = 0.0;
+    for (int i = 0; i < KKT_TENSORS_MAX; i++) {
+        const double error = score->error_sq[i], reference = score->reference_sq[i];
+        if (error > 0.0)
+            worst = fmax(worst, reference > 0.0 ? sqrt(error / reference) : INFINITY);
+    }
+    return worst;
 }
 
 bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, size_t size) {
@@ -55,8 +59,8 @@ static void score_elementwise(const kkt_region *region, const double *expected,
             if (error > score->max_abs)
                 score->worst = misfit;
             score->max_abs = fmax(score->max_abs, error);
-            score->error_sq += error * error;
-            score->reference_sq += expected[i] * expected[i];
+            score->error_sq[region->tensor] += error * error;
+            score->reference_sq[region->tensor] += expected[i] * expected[i];
         }
     }
 }
@@ -77,16 +81,15 @@ static kkt_status load_region(const kkt_host_tensors *tensors, const kkt_region 
     const kkt_host_tensor *host = &tensors->t[region->tensor];
     if (!host->data)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "the result has no tensor %s", host->tensor.name);
-    const int64_t last = region->offset + (region->rows - 1) * region->row_stride + region->columns;
+    const int64_t last = kkt_region_row(region, region->rows - 1) + region->columns;
     if (last > kkt_tensor_elements(&host->tensor))
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "tensor %s has %" PRId64 " elements, a part of the result ends at %" PRId64,
                         host->tensor.name, kkt_tensor_elements(&host->tensor), last);
     for (int64_t i = 0; i < region->rows; i++)
         for (int64_t j = 0; j < region->columns; j++)
-            out[i * region->columns + j] =
-                kkt_dtype_load(host->tensor.dtype, host->data,
-                               (size_t)(region->offset + i * region->row_stride + j));
+            out[i * region->columns + j] = kkt_dtype_load(host->tensor.dtype, host->data,
+                                                          (size_t)(kkt_region_row(region, i) + j));
     return KKT_OK;
 }
 
@@ -262,6 +265,10 @@ static kkt_status reference_make(const kkt_kernel *kernel, const kkt_values *pro
     kkt_status status = kernel->make_inputs(problem, input_case, seed, &inputs, err);
     if (status == KKT_OK) {
         arrange(kernel, problem, config, &inputs, &out->inputs);
+        if (kernel->make_chunk_inputs)
+            status = kernel->make_chunk_inputs(problem, config, seed, &out->inputs, err);
+    }
+    if (status == KKT_OK) {
         status = reference_compute(kernel, problem, config, out, err);
     }
     kkt_host_tensors_free(&inputs);

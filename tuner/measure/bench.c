@@ -22,6 +22,18 @@ void kkt_bench_close(kkt_bench *bench) {
     memset(bench, 0, sizeof *bench);
 }
 
+/* They may be several times the size of the others, so the next problem does not keep the room. */
+static void drop_chunk_inputs(kkt_bench *bench) {
+    bench->inputs_chunk = 0;
+    for (int i = 0; i < KKT_BENCH_CHUNKS; i++) {
+        kkt_chunk_inputs *at = &bench->chunk_inputs[i];
+        if (at->slab.base != 0) {
+            bench->gpu.driver.memory_free(at->slab.base);
+        }
+        *at = (kkt_chunk_inputs){0};
+    }
+}
+
 kkt_status kkt_bench_inputs(kkt_bench *bench, const kkt_measure_request *request, kkt_error *err) {
     const kkt_kernel *kernel = request->kernel;
     kkt_text key = {0};
@@ -35,13 +47,78 @@ kkt_status kkt_bench_inputs(kkt_bench *bench, const kkt_measure_request *request
     free(bench->inputs_key);
     bench->inputs_key = NULL;
     bench->uploaded = false;
+    bench->common = 0;
+    drop_chunk_inputs(bench);
     kkt_status status = kernel->make_inputs(request->problem, kkt_timing_case(kernel),
                                             request->policy->seed, &bench->inputs, err);
     if (status == KKT_OK) {
         bench->inputs_key = strdup(kkt_text_get(&key));
+        for (int i = 0; i < bench->inputs.count; i++) {
+            bench->common |= (uint64_t)(bench->inputs.t[i].data != NULL) << i;
+        }
     }
     kkt_text_free(&key);
     return status;
+}
+
+/* The host's inputs, of which only those that depend on the chunk, or only the others, have data.
+ * The data stays the bench's. */
+static kkt_host_tensors inputs_view(const kkt_bench *bench, bool of_chunk) {
+    kkt_host_tensors view = bench->inputs;
+    for (int i = 0; i < view.count; i++) {
+        if (((bench->common >> i) & 1) == of_chunk) {
+            view.t[i].data = NULL;
+        }
+    }
+    return view;
+}
+
+/* Where the inputs of a chunk are kept, or could be. There are as many places as chunks. */
+static kkt_chunk_inputs *chunk_place(kkt_bench *bench, int64_t chunk) {
+    kkt_chunk_inputs *free_place = NULL;
+    for (int i = 0; i < KKT_BENCH_CHUNKS; i++) {
+        kkt_chunk_inputs *at = &bench->chunk_inputs[i];
+        if (at->chunk == chunk) {
+            return at;
+        }
+        if (at->chunk == 0 && free_place == NULL) {
+            free_place = at;
+        }
+    }
+    return free_place;
+}
+
+/* Makes the inputs that depend on the chunk on the host, where the reference reads them, and on the
+ * GPU, and adds them to `bound`. */
+static CUresult bind_chunk_inputs(kkt_bench *bench, const kkt_measure_request *request,
+                                  kkt_bindings *bound) {
+    const kkt_kernel *kernel = request->kernel;
+    const int64_t chunk =
+        kkt_params_get(&request->variant->params, request->config, kernel->chunk_param);
+    if (bench->inputs_chunk != chunk) {
+        bench->inputs_chunk = 0;
+        if (kernel->make_chunk_inputs(request->problem, request->config, request->policy->seed,
+                                      &bench->inputs, NULL) != KKT_OK) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        bench->inputs_chunk = chunk;
+    }
+    kkt_chunk_inputs *place = chunk_place(bench, chunk);
+    if (place->chunk != chunk) {
+        const kkt_host_tensors view = inputs_view(bench, true);
+        kkt_bind_list(kernel, request->problem, request->config, &place->bound);
+        CUresult result = kkt_bind_inputs(&bench->gpu, &place->slab, &view, &place->bound);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        place->chunk = chunk;
+    }
+    for (int i = 0; i < bound->count; i++) {
+        if (place->bound.t[i].data != 0) {
+            bound->t[i] = place->bound.t[i];
+        }
+    }
+    return CUDA_SUCCESS;
 }
 
 /* Binds the full problem: inputs in place once, outputs in two sets that are used in turn. */
@@ -49,18 +126,26 @@ static CUresult bind_full(kkt_bench *bench, const kkt_measure_request *request,
                           kkt_bindings sets[KKT_BENCH_SETS]) {
     kkt_gpu *gpu = &bench->gpu;
     if (!bench->uploaded) {
+        const kkt_host_tensors view = inputs_view(bench, false);
         kkt_bind_list(request->kernel, request->problem, request->config, &bench->bound);
-        CUresult result = kkt_bind_inputs(gpu, &bench->input_slab, &bench->inputs, &bench->bound);
+        CUresult result = kkt_bind_inputs(gpu, &bench->input_slab, &view, &bench->bound);
         if (result != CUDA_SUCCESS) {
             return result;
         }
         bench->uploaded = true;
     }
+    kkt_bindings bound = bench->bound;
+    if (request->kernel->make_chunk_inputs != NULL) {
+        CUresult result = bind_chunk_inputs(bench, request, &bound);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
     for (int set = 0; set < KKT_BENCH_SETS; set++) {
         kkt_bind_list(request->kernel, request->problem, request->config, &sets[set]);
         for (int i = 0; i < sets[set].count; i++) {
             if (sets[set].t[i].tensor.role == KKT_TENSOR_INPUT) {
-                sets[set].t[i].data = bench->bound.t[i].data;
+                sets[set].t[i].data = bound.t[i].data;
             }
         }
         CUresult result = kkt_bind_outputs(gpu, &bench->output_slabs[set], &sets[set]);

@@ -9,6 +9,7 @@
 #define KKT_BENCH_BATCH 10 /* samples between two looks at the clock and the GPU's state */
 #define KKT_BENCH_SETS 2   /* sets of outputs, used in turn */
 #define KKT_BENCH_STANDARDS 4
+#define KKT_BENCH_CHUNKS KKT_CHOICES_MAX
 
 /* Outputs of a full problem that were found right. */
 typedef struct kkt_standard {
@@ -18,13 +19,24 @@ typedef struct kkt_standard {
     CUdeviceptr data[KKT_TENSORS_MAX];
 } kkt_standard;
 
+/* Inputs that depend on the chunk, on the GPU. A finalist of another chunk has its own, so that
+ * finalists can be timed in turn. */
+typedef struct kkt_chunk_inputs {
+    int64_t chunk; /* 0: none are kept here */
+    kkt_slab slab;
+    kkt_bindings bound;
+} kkt_chunk_inputs;
+
 /* What stays from candidate to candidate. Zero-initialise. */
 typedef struct kkt_bench {
     kkt_gpu gpu;
     kkt_reference_cache *references;
     char *inputs_key; /* kernel, problem and seed that `inputs` belong to; NULL: none */
     kkt_host_tensors inputs;
-    bool uploaded; /* the inputs are in `bound` too */
+    uint64_t common;      /* bit i: input i does not depend on the chunk */
+    int64_t inputs_chunk; /* whose chunk inputs `inputs` holds; 0: none */
+    bool uploaded;        /* the inputs that do not depend on the chunk are in `bound` too */
+    kkt_chunk_inputs chunk_inputs[KKT_BENCH_CHUNKS];
     kkt_bindings bound;
     kkt_slab input_slab, output_slabs[KKT_BENCH_SETS];
     kkt_slab small_input_slab, small_output_slab;

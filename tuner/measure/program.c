@@ -32,8 +32,10 @@ CUresult kkt_bind_inputs(kkt_gpu *gpu, kkt_slab *slab, const kkt_host_tensors *h
                          kkt_bindings *bindings) {
     size_t need = 0;
     for (int i = 0; i < bindings->count; i++) {
-        need += bindings->t[i].tensor.role == KKT_TENSOR_INPUT ? kkt_slab_need(bindings->t[i].bytes)
-                                                               : 0;
+        const kkt_host_tensor *values = find_host(host, bindings->t[i].tensor.name);
+        if (bindings->t[i].tensor.role == KKT_TENSOR_INPUT && values != NULL && values->data) {
+            need += kkt_slab_need(bindings->t[i].bytes);
+        }
     }
     CUresult result = kkt_slab_reserve(gpu, slab, need > 0 ? need : 1);
     if (result == CUDA_SUCCESS) {

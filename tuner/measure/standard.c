@@ -68,7 +68,7 @@ static CUresult keep(kkt_bench *bench, const kkt_host_tensors *tensors, char *ke
 /* Whether a region has one of the elements from `first` up to `end`. */
 static bool touches(const kkt_region *region, int64_t first, int64_t end) {
     for (int64_t row = 0; row < region->rows; row++) {
-        const int64_t begin = region->offset + row * region->row_stride;
+        const int64_t begin = kkt_region_row(region, row);
         if (begin < end && first < begin + region->columns) {
             return true;
         }

@@ -161,7 +161,11 @@ static int part_regions(const kkt_values *problem, const kkt_values *config,
     (void)config;
     (void)inputs;
     const int64_t first = part * PART, left = problem->v[0] - first;
-    *out = (kkt_region){1, first, 1, left < PART ? left : PART, problem->v[0]};
+    *out = (kkt_region){.tensor = 1,
+                        .offset = first,
+                        .rows = 1,
+                        .columns = left < PART ? left : PART,
+                        .row_stride = problem->v[0]};
     return 1;
 }
 

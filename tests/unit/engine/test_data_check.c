@@ -39,7 +39,7 @@ static void rounding_of_what_is_named(void **state) {
 
 static const char *verdict(double rel_fro, double cond, double excess, bool compared,
                            double rounding) {
-    kkt_data_check check = {.score = {.error_sq = rel_fro * rel_fro, .reference_sq = 1.0},
+    kkt_data_check check = {.score = {.error_sq = {rel_fro * rel_fro}, .reference_sq = {1.0}},
                             .cond_estimate = cond,
                             .excess = excess,
                             .compared = compared};
@@ -63,7 +63,7 @@ static void conditioning_explains_errors(void **state) {
 static void findings_name_the_figure(void **state) {
     (void)state;
     char finding[160];
-    kkt_score score = {.error_sq = 4e-6, .reference_sq = 1.0, .elements = 50};
+    kkt_score score = {.error_sq = {4e-6}, .reference_sq = {1.0}, .elements = 50};
     assert_true(kkt_score_right(&score, 3e-3, finding, sizeof finding));
     assert_false(kkt_score_right(&score, 1e-3, finding, sizeof finding));
     assert_string_equal(finding, "relative error 2.00e-03 is above the tolerance 1.0e-03");

@@ -178,9 +178,9 @@ static void relative_error_of_nothing(void **state) {
     (void)state;
     kkt_score score = {0};
     assert_true(kkt_score_rel_fro(&score) == 0.0);
-    score.error_sq = 1e-30; /* an error where the reference is zero is infinitely large */
+    score.error_sq[0] = 1e-30; /* an error where the reference is zero is infinitely large */
     assert_true(isinf(kkt_score_rel_fro(&score)));
-    score.reference_sq = 1e-26;
+    score.reference_sq[0] = 1e-26;
     score.not_finite = 1; /* a NaN is not left out of the figure */
     assert_true(isinf(kkt_score_rel_fro(&score)));
     score.not_finite = 0;

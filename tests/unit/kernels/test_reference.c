@@ -236,7 +236,7 @@ static void trained_growth(void **state) {
         actual[i] = given.v[i / 128][i % 128];
     kkt_solve_score(&f.problem, &region, t, actual, &score);
     free(actual);
-    assert_true(score.not_finite > 0 || score.error_sq > 1e-2 * score.reference_sq);
+    assert_true(score.not_finite > 0 || score.error_sq[0] > 1e-2 * score.reference_sq[0]);
     kkt_host_tensors_free(&f.tensors);
 }
 
@@ -371,15 +371,15 @@ static void exact_elements_are_counted(void **state) {
     double given_t[8] = {1, 0, 0, 0, -0.5, 1, 0, 0};
     kkt_score score = {0};
     kkt_solve_score(&problem, &region, right, given_t, &score);
-    assert_true(score.inexact == 0 && score.error_sq == 0.0 && score.elements == 8);
-    assert_true(score.reference_sq == 0.25 && score.growth == 1.0);
+    assert_true(score.inexact == 0 && score.error_sq[0] == 0.0 && score.elements == 8);
+    assert_true(score.reference_sq[0] == 0.25 && score.growth == 1.0);
     given_t[5] = 1.0078125; /* the diagonal */
     given_t[3] = 1e-20;     /* above it */
     given_t[7] = -0.0;      /* a zero all the same */
     given_t[4] = -0.75;
     kkt_solve_score(&problem, &region, right, given_t, &score);
     assert_int_equal(score.inexact, 2);
-    assert_true(fabs(score.error_sq - (0.0625)) < 1e-15);
+    assert_true(fabs(score.error_sq[0] - (0.0625)) < 1e-15);
     given_t[4] = NAN;
     score = (kkt_score){0};
     kkt_solve_score(&problem, &region, right, given_t, &score);
