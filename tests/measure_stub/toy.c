@@ -73,7 +73,11 @@ static int part_regions(const kkt_values *problem, const kkt_values *config,
     (void)config;
     (void)inputs;
     int64_t left = problem->v[0] - part * PART;
-    out[0] = (kkt_region){2, part * PART, 1, left < PART ? left : PART, PART};
+    out[0] = (kkt_region){.tensor = 2,
+                          .offset = part * PART,
+                          .rows = 1,
+                          .columns = left < PART ? left : PART,
+                          .row_stride = PART};
     return 1;
 }
 
