@@ -89,6 +89,7 @@ static void print_info_json(kkt_json *root, const kkt_db_info *info,
     kkt_json_add_int(root, "builds", info->builds);
     kkt_json_add_int(root, "runs", info->runs);
     kkt_json_add_int(root, "samples", info->samples);
+    kkt_json_add_int(root, "pipeline_runs", info->pipeline_runs);
     kkt_json_add_int(root, "stale", summary->stale);
     kkt_json *tiers = kkt_json_add_object(root, "tiers");
     for (int i = 0; i < KKT_PROVENANCE_COUNT; i++)
@@ -104,6 +105,8 @@ static void print_info(const char *path, const kkt_db_info *info, const kkt_db_s
     printf("%lld candidates, %lld predictions, %lld builds, %lld runs, %lld samples\n",
            (long long)info->candidates, (long long)info->predictions, (long long)info->builds,
            (long long)info->runs, (long long)info->samples);
+    if (info->pipeline_runs > 0)
+        printf("%lld runs of whole pipelines\n", (long long)info->pipeline_runs);
     printf("best tier:");
     for (int i = KKT_PROVENANCE_COUNT; i-- > 0;)
         printf(" %s %lld%s", kkt_provenance_name((kkt_provenance)i), (long long)summary->tiers[i],
@@ -198,6 +201,7 @@ static void print_changes(const kkt_args *args, const char *action, const char *
         kkt_json_add_int(root, "predictions", changes->predictions);
         kkt_json_add_int(root, "builds", changes->builds);
         kkt_json_add_int(root, "runs", changes->runs);
+        kkt_json_add_int(root, "pipeline_runs", changes->pipeline_runs);
         kkt_json_add_int(root, "lost", changes->lost);
         kkt_print_json(root);
         return;
@@ -205,6 +209,8 @@ static void print_changes(const kkt_args *args, const char *action, const char *
     printf("%s %lld candidates, %lld predictions, %lld builds, %lld runs", verb,
            (long long)changes->candidates, (long long)changes->predictions,
            (long long)changes->builds, (long long)changes->runs);
+    if (changes->pipeline_runs > 0)
+        printf(", %lld runs of whole pipelines", (long long)changes->pipeline_runs);
     if (changes->lost > 0)
         printf("; at least %lld rows are lost", (long long)changes->lost);
     printf("\n");
@@ -292,7 +298,8 @@ static kkt_status run_import(const kkt_args *args, kkt_error *err) {
         status = kkt_db_get_info(db, &after, err);
     kkt_db_close(db);
     if (status == KKT_OK)
-        print_rows(args, "import", recording, rows, after.runs - before.runs);
+        print_rows(args, "import", recording, rows,
+                   after.runs + after.pipeline_runs - before.runs - before.pipeline_runs);
     return status;
 }
 

@@ -21,7 +21,7 @@ kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *fi
                         void *context, int64_t *findings, kkt_error *err);
 
 typedef struct kkt_db_changes {
-    int64_t candidates, predictions, builds, runs; /* rows added */
+    int64_t candidates, predictions, builds, runs, pipeline_runs; /* rows added */
     int64_t lost; /* recover: rows known to be lost; behind a table's last readable row they cannot
                      be counted */
 } kkt_db_changes;

@@ -23,6 +23,11 @@ static const char *const provenance_names[KKT_PROVENANCE_COUNT] = {
     [KKT_REPLAYED] = "replayed",
 };
 
+static const char *const order_names[KKT_LAUNCH_ORDER_COUNT] = {
+    [KKT_IN_ORDER] = "in_order",
+    [KKT_OVERLAPPED] = "overlapped",
+};
+
 static int find_name(const char *const *names, int count, const char *name) {
     for (int i = 0; name && i < count; i++) {
         if (strcmp(names[i], name) == 0)
@@ -50,6 +55,17 @@ bool kkt_provenance_parse(const char *name, kkt_provenance *out) {
     int index = find_name(provenance_names, KKT_PROVENANCE_COUNT, name);
     if (index >= 0)
         *out = (kkt_provenance)index;
+    return index >= 0;
+}
+
+const char *kkt_launch_order_name(kkt_launch_order order) {
+    return (unsigned)order < KKT_LAUNCH_ORDER_COUNT ? order_names[order] : "unknown";
+}
+
+bool kkt_launch_order_parse(const char *name, kkt_launch_order *out) {
+    int index = find_name(order_names, KKT_LAUNCH_ORDER_COUNT, name);
+    if (index >= 0)
+        *out = (kkt_launch_order)index;
     return index >= 0;
 }
 

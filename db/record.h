@@ -123,4 +123,38 @@ typedef struct kkt_result {
     const char *stale_reason;  /* NULL where it is not stale */
 } kkt_result;
 
+/* How the launches of a pipeline followed each other when they were timed. */
+typedef enum kkt_launch_order {
+    KKT_IN_ORDER,   /* each begins when the one before it has ended */
+    KKT_OVERLAPPED, /* each begins while the one before it ends (programmatic dependent launch) */
+    KKT_LAUNCH_ORDER_COUNT
+} kkt_launch_order;
+const char *kkt_launch_order_name(kkt_launch_order order); /* "in_order", "overlapped" */
+bool kkt_launch_order_parse(const char *name, kkt_launch_order *out);
+
+#define KKT_PIPELINE_MEMBERS_MAX 4
+
+/* A kernel of a pipeline as it was timed: a build of a candidate. */
+typedef struct kkt_member_record {
+    int64_t build_id; /* to store: of a build that is there; 0: `id` and `build` say which */
+    kkt_identity id;
+    kkt_build_record build;
+    const char *stale_reason; /* read back: why the build is stale; NULL: it is not */
+} kkt_member_record;
+
+/* A whole pipeline, its launches timed together. `problem` is canonical, of the pipeline; how its
+ * members write what passes between them is in their own problems. */
+typedef struct kkt_pipeline_record {
+    const char *pipeline, *arch, *device, *problem;
+    int64_t chunk;
+    kkt_launch_order order;
+    size_t member_count; /* in the order of launching */
+    kkt_member_record members[KKT_PIPELINE_MEMBERS_MAX];
+    kkt_run_record run; /* read back: samples_us is NULL */
+    /* Read back. */
+    int64_t run_id;
+    double members_us;        /* the members' own best times, added up; NaN: one has none */
+    const char *samples_json; /* NULL where none are kept */
+} kkt_pipeline_record;
+
 #endif

@@ -1,6 +1,5 @@
 #include "db/recording.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +44,9 @@ static kkt_status read_header(reader *r, kkt_json *line, kkt_error *err) {
     r->header = line;
     if (!schema || strncmp(schema, "kkttune.recording/", 18) != 0)
         return malformed(r, "not a recording (no schema kkttune.recording/1)", err);
-    if (strcmp(schema, "kkttune.recording/1") != 0)
-        return malformed(r, "written by a newer kkttune: this one reads kkttune.recording/1", err);
+    if (strcmp(schema, "kkttune.recording/1") != 0 && strcmp(schema, "kkttune.recording/2") != 0)
+        return malformed(r, "written by a newer kkttune: this one reads kkttune.recording/1 and /2",
+                         err);
     r->arch = kkt_json_string(line, "arch");
     r->device = kkt_json_string(line, "device");
     if (!r->arch || !r->device || !*r->arch || !*r->device)
@@ -220,15 +220,20 @@ static bool read_counters(reader *r, const kkt_json *run) {
     return true;
 }
 
+/* The first row begins to store. */
+static kkt_status begin_storing(reader *r, kkt_error *err) {
+    if (r->storing)
+        return KKT_OK;
+    kkt_status status = kkt_savepoint_begin(r->db, &r->savepoint, err);
+    r->storing = status == KKT_OK;
+    return status;
+}
+
 static kkt_status store_row(reader *r, const kkt_identity *id, const kkt_build_record *build,
                             const kkt_run_record *run, kkt_error *err) {
     int64_t candidate = 0, build_id = 0, run_id = 0;
     bool added = false;
-    kkt_status status = KKT_OK;
-    if (!r->storing) {
-        status = kkt_savepoint_begin(r->db, &r->savepoint, err);
-        r->storing = status == KKT_OK;
-    }
+    kkt_status status = begin_storing(r, err);
     if (status == KKT_OK)
         status = kkt_db_candidate(r->db, id, &candidate, err);
     if (status == KKT_OK)
@@ -241,45 +246,112 @@ static kkt_status store_row(reader *r, const kkt_identity *id, const kkt_build_r
     return status;
 }
 
-static kkt_status read_row(reader *r, const kkt_json *line, kkt_error *err) {
+static kkt_status bad_member(const reader *r, const char *name, kkt_error *err) {
+    char what[80];
+    snprintf(what, sizeof what, "'%s' is missing or no such value", name);
+    return malformed(r, what, err);
+}
+
+/* The provenance that an object names by "p"; NULL where there is none. */
+static const kkt_json *provenance_of(const reader *r, const kkt_json *object) {
     int64_t number = -1;
-    if (!kkt_json_int(line, "p", &number) || number < 0 || number >= (int64_t)r->provenance_count)
+    if (!kkt_json_int(object, "p", &number) || number < 0 || number >= (int64_t)r->provenance_count)
+        return NULL;
+    return r->provenances[number];
+}
+
+/* What a row, or a member of a pipeline's, says of its candidate and build. */
+static kkt_status read_candidate(const reader *r, const kkt_json *object, kkt_identity *id,
+                                 kkt_build_record *build, kkt_error *err) {
+    fields row = {object, NULL}, build_fields = {kkt_json_get(object, "build"), NULL};
+    fields provenance = {provenance_of(r, object), NULL};
+    if (!provenance.object)
         return malformed(r, "the row names no provenance that is given before it", err);
-    fields row = {line, NULL}, build_fields = {kkt_json_get(line, "build"), NULL};
-    fields run_fields = {kkt_json_get(line, "run"), NULL};
-    fields provenance = {r->provenances[number], NULL};
-    if (!kkt_json_is_object(build_fields.object) || !kkt_json_is_object(run_fields.object))
+    if (!kkt_json_is_object(build_fields.object))
         return malformed(r, "the row has no build or no run", err);
-    kkt_identity id = {.kernel = text_of(&row, "kernel"),
-                       .style = text_of(&row, "style"),
-                       .arch = r->arch,
-                       .device = r->device,
-                       .problem = text_of(&row, "problem"),
-                       .config = text_of(&row, "config")};
-    if (!id.kernel || !id.style || !id.problem || !id.config || !*id.kernel || !*id.style ||
-        !kkt_canonical_valid(id.problem) || !kkt_canonical_valid(id.config))
+    *id = (kkt_identity){.kernel = text_of(&row, "kernel"),
+                         .style = text_of(&row, "style"),
+                         .arch = r->arch,
+                         .device = r->device,
+                         .problem = text_of(&row, "problem"),
+                         .config = text_of(&row, "config")};
+    if (!id->kernel || !id->style || !id->problem || !id->config || !*id->kernel || !*id->style ||
+        !kkt_canonical_valid(id->problem) || !kkt_canonical_valid(id->config))
         return malformed(r, "kernel, style, problem or config is missing or not canonical", err);
-    kkt_build_record build = build_of(&build_fields, &provenance);
-    kkt_run_record run = run_of(&run_fields, &provenance);
-    const char *bad = build_fields.bad ? build_fields.bad : run_fields.bad;
-    bad = bad ? bad : provenance.bad;
-    if (!bad && (run.time_us < run.time_low_us || run.time_us > run.time_high_us))
+    *build = build_of(&build_fields, &provenance);
+    const char *bad = build_fields.bad ? build_fields.bad : provenance.bad;
+    return bad ? bad_member(r, bad, err) : KKT_OK;
+}
+
+/* The run of a row, with its samples and counters. */
+static kkt_status read_run(reader *r, const kkt_json *line, kkt_run_record *run, kkt_error *err) {
+    fields run_fields = {kkt_json_get(line, "run"), NULL};
+    fields provenance = {provenance_of(r, line), NULL};
+    if (!provenance.object)
+        return malformed(r, "the row names no provenance that is given before it", err);
+    if (!kkt_json_is_object(run_fields.object))
+        return malformed(r, "the row has no build or no run", err);
+    *run = run_of(&run_fields, &provenance);
+    const char *bad = run_fields.bad ? run_fields.bad : provenance.bad;
+    if (!bad && (run->time_us < run->time_low_us || run->time_us > run->time_high_us))
         bad = "time_us";
-    if (!bad && run.energy_mj <= 0)
+    if (!bad && run->energy_mj <= 0)
         bad = "energy_mj";
-    if (!bad && (run.outliers > run.sample_count || run.throttled > run.sample_count))
-        bad = run.outliers > run.sample_count ? "outliers" : "throttled";
-    if (!bad && !read_samples(r, kkt_json_get(run_fields.object, "samples_us"), &run))
+    if (!bad && (run->outliers > run->sample_count || run->throttled > run->sample_count))
+        bad = run->outliers > run->sample_count ? "outliers" : "throttled";
+    if (!bad && !read_samples(r, kkt_json_get(run_fields.object, "samples_us"), run))
         bad = "samples_us";
     if (!bad && !read_counters(r, run_fields.object))
         bad = "counters";
-    if (bad) {
-        char what[80];
-        snprintf(what, sizeof what, "'%s' is missing or no such value", bad);
-        return malformed(r, what, err);
-    }
+    return bad ? bad_member(r, bad, err) : KKT_OK;
+}
+
+static kkt_status read_row(reader *r, const kkt_json *line, kkt_error *err) {
+    kkt_identity id;
+    kkt_build_record build;
+    kkt_run_record run;
+    kkt_status status = read_candidate(r, line, &id, &build, err);
+    if (status == KKT_OK)
+        status = read_run(r, line, &run, err);
+    if (status != KKT_OK)
+        return status;
     r->rows++;
     return store_row(r, &id, &build, &run, err);
+}
+
+/* A whole pipeline: its members are builds of candidates, and one run is of them all. */
+static kkt_status read_pipeline(reader *r, const kkt_json *line, kkt_error *err) {
+    fields row = {line, NULL};
+    kkt_pipeline_record record = {.pipeline = text_of(&row, "pipeline"),
+                                  .problem = text_of(&row, "problem"),
+                                  .arch = r->arch,
+                                  .device = r->device};
+    const kkt_json *members = kkt_json_get(line, "members");
+    if (!kkt_json_int(line, "chunk", &record.chunk) || record.chunk < 1)
+        return bad_member(r, "chunk", err);
+    if (!kkt_launch_order_parse(kkt_json_string(line, "launch"), &record.order))
+        return bad_member(r, "launch", err);
+    if (!record.pipeline || !*record.pipeline)
+        return bad_member(r, "pipeline", err);
+    if (!record.problem || !kkt_canonical_valid(record.problem))
+        return bad_member(r, "problem", err);
+    if (!members || !kkt_json_is_array(members) || kkt_json_count(members) == 0 ||
+        kkt_json_count(members) > KKT_PIPELINE_MEMBERS_MAX)
+        return bad_member(r, "members", err);
+    kkt_status status = read_run(r, line, &record.run, err);
+    for (const kkt_json *v = kkt_json_first(members); v && status == KKT_OK; v = kkt_json_next(v)) {
+        kkt_member_record *member = &record.members[record.member_count++];
+        status = kkt_json_is_object(v) ? read_candidate(r, v, &member->id, &member->build, err)
+                                       : bad_member(r, "members", err);
+    }
+    int64_t run_id = 0;
+    bool added = false;
+    if (status == KKT_OK)
+        status = begin_storing(r, err);
+    if (status == KKT_OK)
+        status = kkt_db_keep_pipeline_run(r->db, &record, &run_id, &added, err);
+    r->rows += status == KKT_OK;
+    return status;
 }
 
 static kkt_status read_line(reader *r, const char *text, size_t length, kkt_error *err) {
@@ -300,7 +372,9 @@ static kkt_status read_line(reader *r, const char *text, size_t length, kkt_erro
     if (kkt_json_get(line, "provenance"))
         return keep_provenance(r, line, err); /* keeps the line */
     int64_t rows = 0;
-    if (!kkt_json_get(line, "rows")) {
+    if (kkt_json_get(line, "pipeline")) {
+        status = read_pipeline(r, line, err);
+    } else if (!kkt_json_get(line, "rows")) {
         status = read_row(r, line, err);
     } else {
         r->ended = true;
@@ -357,91 +431,4 @@ kkt_status kkt_recording_import(kkt_db *db, const char *path, int64_t *rows, kkt
         status = kkt_recording_import_text(db, path, text, length, rows, err);
     free(text);
     return status;
-}
-
-/* ---- folders ---- */
-
-static int is_recording(const struct dirent *entry) {
-    size_t length = strlen(entry->d_name);
-    return length > 6 && strcmp(entry->d_name + length - 6, ".jsonl") == 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name); /* not the locale's order */
-}
-
-/* Reads the first line alone. NULL where it is no header. */
-static kkt_json *peek_header(const char *path) {
-    char line[4096];
-    FILE *file = fopen(path, "re");
-    kkt_json *header = NULL;
-    if (file && fgets(line, sizeof line, file))
-        kkt_json_parse(line, strlen(line), path, &header, NULL);
-    if (file)
-        fclose(file);
-    return header;
-}
-
-static bool header_matches(const kkt_json *header, const char *arch) {
-    const char *named = header ? kkt_json_string(header, "arch") : NULL;
-    return !arch || (named && strcmp(named, arch) == 0);
-}
-
-/* A file whose header cannot be read is imported as well, for its error. */
-static kkt_status import_if_matching(kkt_db *db, const char *path, const char *arch, int64_t *rows,
-                                     kkt_error *err) {
-    kkt_json *header = peek_header(path);
-    bool wanted = !header || header_matches(header, arch);
-    kkt_json_close(header);
-    *rows = 0;
-    kkt_status status = wanted ? kkt_recording_import(db, path, rows, err) : KKT_OK;
-    if (status == KKT_ERR_INPUT && err)
-        return kkt_fail(err, status, err->native,
-                        "%s; put the file back as it was, or take it out of its folder",
-                        err->message);
-    return status;
-}
-
-kkt_status kkt_recording_import_folder(kkt_db *db, const char *folder, const char *arch,
-                                       int64_t *rows, kkt_error *err) {
-    struct dirent **entries = NULL;
-    *rows = 0;
-    int count = scandir(folder, &entries, is_recording, by_name);
-    if (count < 0)
-        return errno == ENOENT ? KKT_OK
-                               : kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, errno,
-                                                "cannot read folder '%s'", folder);
-    kkt_status status = KKT_OK;
-    for (int i = 0; i < count; i++) {
-        if (status == KKT_OK) {
-            int64_t imported = 0;
-            char *path = kkt_path_join(folder, entries[i]->d_name);
-            status = import_if_matching(db, path, arch, &imported, err);
-            *rows += imported;
-            free(path);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return status;
-}
-
-char *kkt_recording_device(const char *folder, const char *arch) {
-    struct dirent **entries = NULL;
-    char *device = NULL;
-    int count = scandir(folder, &entries, is_recording, by_name);
-    for (int i = 0; i < count; i++) {
-        if (!device) {
-            char *path = kkt_path_join(folder, entries[i]->d_name);
-            kkt_json *header = peek_header(path);
-            const char *named = header ? kkt_json_string(header, "device") : NULL;
-            if (named && header_matches(header, arch))
-                device = strdup(named);
-            kkt_json_close(header);
-            free(path);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return device;
 }

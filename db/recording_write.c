@@ -18,6 +18,8 @@ typedef struct writer {
     char *arch, *device;
     provenance_list provenances;
     int64_t rows;
+    bool replayed;      /* rows that came from recordings are written, too */
+    bool has_pipelines; /* the recording has rows of whole pipelines, which version 1 has not */
 } writer;
 
 static void add_string(kkt_text *out, const char *raw) {
@@ -68,14 +70,20 @@ static void add_known(kkt_text *out, const char *key, const char *value) {
         add_text(out, key, value);
 }
 
-static size_t number_provenance(writer *w, const kkt_run_row *row) {
+/* Either may be NULL: a pipeline's run has no build of its own, its members no run. */
+static size_t number_provenance(writer *w, const kkt_build_record *build,
+                                const kkt_run_record *run) {
     kkt_text key = {0};
-    add_known(&key, "kernel_hash", row->build.kernel_hash);
-    add_known(&key, "compiler", row->build.compiler);
-    add_known(&key, "gpu", row->run.gpu);
-    add_known(&key, "driver", row->run.driver);
-    add_known(&key, "policy", row->run.policy);
-    add_known(&key, "tool_version", row->run.tool_version);
+    if (build) {
+        add_known(&key, "kernel_hash", build->kernel_hash);
+        add_known(&key, "compiler", build->compiler);
+    }
+    if (run) {
+        add_known(&key, "gpu", run->gpu);
+        add_known(&key, "driver", run->driver);
+        add_known(&key, "policy", run->policy);
+        add_known(&key, "tool_version", run->tool_version);
+    }
     provenance_list *list = &w->provenances;
     for (size_t i = list->count; i-- > 0;) { /* the latest is the likeliest */
         if (strcmp(list->keys[i], kkt_text_get(&key)) == 0) {
@@ -129,6 +137,14 @@ static void add_counters(kkt_text *out, const kkt_counter_list *counters) {
     kkt_text_add(out, "]");
 }
 
+static void add_candidate(kkt_text *out, const kkt_identity *id, const kkt_build_record *build) {
+    add_text(out, "kernel", id->kernel);
+    add_text(out, "style", id->style);
+    add_text(out, "problem", id->problem);
+    add_text(out, "config", id->config);
+    add_build(out, build);
+}
+
 static void add_run(kkt_text *out, const kkt_run_record *run, const kkt_counter_list *counters,
                     const char *samples_json) {
     kkt_text_printf(out, ",\"run\":{\"outcome\":\"%s\"", kkt_outcome_name(run->outcome));
@@ -159,49 +175,49 @@ static void add_run(kkt_text *out, const kkt_run_record *run, const kkt_counter_
     kkt_text_add(out, "}");
 }
 
-static kkt_status start(writer *w, const kkt_run_row *row, kkt_error *err) {
+static kkt_status start(writer *w, const char *arch, const char *device, kkt_error *err) {
     if (!w->arch) {
-        w->arch = strdup(row->id.arch);
-        w->device = strdup(row->id.device);
+        w->arch = strdup(arch);
+        w->device = strdup(device);
         if (!w->arch || !w->device)
             return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
-        kkt_text_add(w->out, "{\"schema\":\"kkttune.recording/1\"");
+        kkt_text_printf(w->out, "{\"schema\":\"kkttune.recording/%d\"", w->has_pipelines ? 2 : 1);
         add_text(w->out, "arch", w->arch);
         add_text(w->out, "device", w->device);
         kkt_text_add(w->out, "}\n");
     }
-    if (strcmp(w->arch, row->id.arch) != 0)
+    if (strcmp(w->arch, arch) != 0)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "the rows belong to more than one architecture (%s, %s); a recording holds "
                         "one: name it with --arch",
-                        w->arch, row->id.arch);
-    if (strcmp(w->device, row->id.device) != 0)
+                        w->arch, arch);
+    if (strcmp(w->device, device) != 0)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "the rows belong to more than one device (%s, %s); a recording holds one: "
                         "name it with --device",
-                        w->device, row->id.device);
+                        w->device, device);
     return KKT_OK;
 }
 
 /* Samples are copied as they are stored, so they are looked at first: the file may be anyone's. */
-static bool samples_sound(const kkt_run_row *row) {
-    int64_t count = row->run.sample_count;
-    if (!row->samples_json)
+static bool samples_sound(const kkt_run_record *run, const char *json) {
+    int64_t count = run->sample_count;
+    if (!json)
         return true;
-    if (count < 0 || (size_t)count > strlen(row->samples_json))
+    if (count < 0 || (size_t)count > strlen(json))
         return false;
     float *values = calloc((size_t)count + 1, sizeof *values);
-    bool sound = values && kkt_samples_parse(row->samples_json, (size_t)count, values);
+    bool sound = values && kkt_samples_parse(json, (size_t)count, values);
     free(values);
-    return sound && !strpbrk(row->samples_json, "\r\n");
+    return sound && !strpbrk(json, "\r\n");
 }
 
 static kkt_status write_row(void *context, const kkt_run_row *row, kkt_error *err) {
     writer *w = context;
-    kkt_status status = start(w, row, err);
+    kkt_status status = start(w, row->id.arch, row->id.device, err);
     if (status != KKT_OK)
         return status;
-    if (!samples_sound(row))
+    if (!samples_sound(&row->run, row->samples_json))
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "the samples of %s with %s are unreadable; 'kkttune db check' lists what "
                         "is wrong",
@@ -212,13 +228,9 @@ static kkt_status write_row(void *context, const kkt_run_row *row, kkt_error *er
         kkt_counter_list_free(&counters);
         return status;
     }
-    size_t provenance = number_provenance(w, row);
+    size_t provenance = number_provenance(w, &row->build, &row->run);
     kkt_text_printf(w->out, "{\"p\":%zu", provenance);
-    add_text(w->out, "kernel", row->id.kernel);
-    add_text(w->out, "style", row->id.style);
-    add_text(w->out, "problem", row->id.problem);
-    add_text(w->out, "config", row->id.config);
-    add_build(w->out, &row->build);
+    add_candidate(w->out, &row->id, &row->build);
     add_run(w->out, &row->run, &counters, row->samples_json);
     kkt_counter_list_free(&counters);
     kkt_text_add(w->out, "}\n");
@@ -226,10 +238,74 @@ static kkt_status write_row(void *context, const kkt_run_row *row, kkt_error *er
     return KKT_OK;
 }
 
+static bool is_wanted(const writer *w, const kkt_pipeline_record *record) {
+    return w->replayed || record->run.provenance == KKT_MEASURED;
+}
+
+static kkt_status look_for_pipeline(void *context, const kkt_pipeline_record *record,
+                                    kkt_error *err) {
+    (void)err;
+    writer *w = context;
+    w->has_pipelines = w->has_pipelines || is_wanted(w, record);
+    return KKT_OK;
+}
+
+static kkt_status write_pipeline(void *context, const kkt_pipeline_record *record, kkt_error *err) {
+    writer *w = context;
+    static const kkt_counter_list none = {0};
+    if (!is_wanted(w, record))
+        return KKT_OK;
+    kkt_status status = start(w, record->arch, record->device, err);
+    if (status != KKT_OK)
+        return status;
+    if (!samples_sound(&record->run, record->samples_json))
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "the samples of pipeline %s with %s are unreadable; 'kkttune db check' "
+                        "lists what is wrong",
+                        record->pipeline, record->problem);
+    size_t numbers[KKT_PIPELINE_MEMBERS_MAX];
+    for (size_t i = 0; i < record->member_count; i++)
+        numbers[i] = number_provenance(w, &record->members[i].build, NULL);
+    kkt_text_printf(w->out, "{\"p\":%zu", number_provenance(w, NULL, &record->run));
+    add_text(w->out, "pipeline", record->pipeline);
+    add_text(w->out, "problem", record->problem);
+    add_int(w->out, "chunk", record->chunk);
+    add_text(w->out, "launch", kkt_launch_order_name(record->order));
+    kkt_text_add(w->out, ",\"members\":[");
+    for (size_t i = 0; i < record->member_count; i++) {
+        kkt_text_printf(w->out, "%s{\"p\":%zu", i > 0 ? "," : "", numbers[i]);
+        add_candidate(w->out, &record->members[i].id, &record->members[i].build);
+        kkt_text_add(w->out, "}");
+    }
+    kkt_text_add(w->out, "]");
+    add_run(w->out, &record->run, &none, record->samples_json);
+    kkt_text_add(w->out, "}\n");
+    w->rows++;
+    return KKT_OK;
+}
+
+/* Pipelines belong to no style or configuration; by kernel they are asked for with their own name.
+ */
+static kkt_status
+each_pipeline(writer *w, const kkt_result_filter *filter,
+              kkt_status (*visit)(void *context, const kkt_pipeline_record *record, kkt_error *err),
+              kkt_error *err) {
+    static const kkt_result_filter any = {0};
+    const kkt_result_filter *f = filter ? filter : &any;
+    if (f->style || f->config)
+        return KKT_OK;
+    const kkt_pipeline_filter wanted = {f->kernel, f->arch, f->device, f->problem};
+    return kkt_db_pipeline_runs(w->db, &wanted, NULL, visit, w, err);
+}
+
 kkt_status kkt_recording_export_text(kkt_db *db, const kkt_result_filter *filter, bool replayed,
                                      kkt_text *out, int64_t *rows, kkt_error *err) {
-    writer w = {.db = db, .out = out};
-    kkt_status status = kkt_db_each_run(db, filter, replayed, write_row, &w, err);
+    writer w = {.db = db, .out = out, .replayed = replayed};
+    kkt_status status = each_pipeline(&w, filter, look_for_pipeline, err);
+    if (status == KKT_OK)
+        status = kkt_db_each_run(db, filter, replayed, write_row, &w, err);
+    if (status == KKT_OK)
+        status = each_pipeline(&w, filter, write_pipeline, err);
     if (status == KKT_OK && w.rows == 0)
         status = kkt_fail(err, KKT_ERR_MISSING, 0,
                           "no measured rows match, so there is no recording to write");

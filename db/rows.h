@@ -27,6 +27,13 @@ kkt_status kkt_db_keep_build(kkt_db *db, int64_t candidate_id, const kkt_build_r
  * whichever provenance. `samples_json` NULL: run->samples_us is used. */
 kkt_status kkt_db_keep_run(kkt_db *db, int64_t build_id, const kkt_run_record *run,
                            const char *samples_json, int64_t *run_id, bool *added, kkt_error *err);
+/* Checks a run to be stored, and gives its samples as JSON where they come as numbers: `*json` NULL
+ * is replaced by `text`. */
+kkt_status kkt_run_samples(const kkt_run_record *record, const char **json, kkt_text *text,
+                           kkt_error *err);
+/* Stores the run of a pipeline unless the same measurement is there. */
+kkt_status kkt_db_keep_pipeline_run(kkt_db *db, const kkt_pipeline_record *record, int64_t *run_id,
+                                    bool *added, kkt_error *err);
 /* The counters of a run, copied. Zero-initialise; freed also after a failure. */
 typedef struct kkt_counter_list {
     kkt_counter_record *rows;

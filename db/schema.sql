@@ -127,3 +127,51 @@ CREATE TABLE counters (
     chip   TEXT NOT NULL, -- whose counter it is, "GH100"
     UNIQUE (run_id, name)
 ) STRICT;
+
+-- Whole pipelines, their launches timed together. The columns from `provenance` on are those of
+-- `runs`; times_us is what `samples` holds there. Runs are added, never replaced.
+CREATE TABLE pipeline_runs (
+    id                INTEGER PRIMARY KEY,
+    pipeline          TEXT NOT NULL,
+    problem           TEXT NOT NULL, -- canonical "k=v,...", of the pipeline
+    arch              TEXT NOT NULL,
+    device            TEXT NOT NULL,
+    chunk             INTEGER NOT NULL,
+    launch            TEXT NOT NULL CHECK (launch IN ('in_order', 'overlapped')),
+    provenance        TEXT NOT NULL CHECK (provenance IN ('measured', 'replayed')),
+    outcome           TEXT NOT NULL,
+    reason            TEXT,
+    gpu               TEXT,
+    driver            TEXT,
+    date              TEXT,
+    policy            TEXT,
+    tool_version      TEXT,
+    time_us           REAL,
+    time_low_us       REAL,
+    time_high_us      REAL,
+    sample_count      INTEGER NOT NULL CHECK (sample_count >= 0),
+    rel_fro           REAL,
+    max_abs           REAL,
+    growth            REAL,
+    tolerance         REAL,
+    sm_clock_mhz      REAL,
+    memory_clock_mhz  REAL,
+    temperature_c     REAL,
+    power_w           REAL,
+    throttle          TEXT,
+    hbm_bytes_counted REAL,
+    counters_note     TEXT,
+    energy_mj         REAL,
+    outliers          INTEGER,
+    throttled         INTEGER,
+    disturbed         TEXT,
+    times_us          TEXT
+) STRICT;
+
+-- What a pipeline was made of: one build a kernel, in the order of launching.
+CREATE TABLE pipeline_members (
+    pipeline_run_id INTEGER NOT NULL REFERENCES pipeline_runs (id),
+    place           INTEGER NOT NULL CHECK (place >= 0),
+    build_id        INTEGER NOT NULL REFERENCES builds (id),
+    UNIQUE (pipeline_run_id, place)
+) STRICT;

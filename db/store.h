@@ -92,6 +92,24 @@ kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, siz
  * shows it too. */
 kkt_status kkt_db_mark_stale(kkt_db *db, const kkt_freshness *freshness, kkt_error *err);
 
+/* Adds the run of a whole pipeline; never replaces one. A REPLAYED one that is there already (same
+ * members, date, GPU, outcome and median) is kept once. Members without a build_id are found by
+ * their identity and build, or made. */
+kkt_status kkt_db_put_pipeline_run(kkt_db *db, const kkt_pipeline_record *record, int64_t *run_id,
+                                   kkt_error *err);
+
+typedef struct kkt_pipeline_filter {
+    const char *pipeline, *arch, *device, *problem; /* NULL: any */
+} kkt_pipeline_filter;
+
+/* Calls `visit` for every matching run of a pipeline, in an order that depends on the rows alone
+ * (pipeline, arch, device, problem, chunk, date, ...); which of them stands for a chunk size is the
+ * caller's to say. `freshness` may be NULL: then nothing is stale. */
+kkt_status kkt_db_pipeline_runs(
+    kkt_db *db, const kkt_pipeline_filter *filter, const kkt_freshness *freshness,
+    kkt_status (*visit)(void *context, const kkt_pipeline_record *record, kkt_error *err),
+    void *context, kkt_error *err);
+
 /* Marks: short texts by which a program tells its next run what it found; not results. A mark that
  * is not there reads as "". */
 kkt_status kkt_db_get_mark(kkt_db *db, const char *key, char *value, size_t size, kkt_error *err);
@@ -99,7 +117,7 @@ kkt_status kkt_db_put_mark(kkt_db *db, const char *key, const char *value, kkt_e
 
 typedef struct kkt_db_info {
     int schema_version;
-    int64_t candidates, predictions, builds, runs, samples;
+    int64_t candidates, predictions, builds, runs, samples, pipeline_runs;
 } kkt_db_info;
 kkt_status kkt_db_get_info(kkt_db *db, kkt_db_info *out, kkt_error *err);
 

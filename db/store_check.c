@@ -111,18 +111,35 @@ static const char *const semantic_checks[] = {
     "SELECT printf('samples of run %d are not %d numbers', s.run_id, r.sample_count)"
     " FROM samples s JOIN runs r ON r.id = s.run_id WHERE samples(s.times_us, r.sample_count) IS"
     " NOT 1",
+    "SELECT printf('pipeline run %d has the problem ''%s'', which is not canonical', id, problem)"
+    " FROM pipeline_runs WHERE canonical(problem) IS NOT 1",
+    "SELECT printf('pipeline run %d has unknown outcome %s', id, outcome) FROM pipeline_runs"
+    " WHERE outcome(outcome) IS NOT 1",
+    "SELECT printf('pipeline run %d has a median outside its interval', id) FROM pipeline_runs"
+    " WHERE time_us < time_low_us OR time_us > time_high_us",
+    "SELECT printf('samples of pipeline run %d are not %d numbers', id, sample_count)"
+    " FROM pipeline_runs WHERE times_us IS NOT NULL AND samples(times_us, sample_count) IS NOT 1",
+    "SELECT printf('pipeline run %d has no members', id) FROM pipeline_runs"
+    " WHERE id NOT IN (SELECT pipeline_run_id FROM pipeline_members)",
+    "SELECT printf('a member of pipeline run %d is for %s, %s', t.id, c.arch, c.device)"
+    " FROM pipeline_runs t JOIN pipeline_members m ON m.pipeline_run_id = t.id"
+    " JOIN builds b ON b.id = m.build_id JOIN candidates c ON c.id = b.candidate_id"
+    " WHERE c.arch IS NOT t.arch OR c.device IS NOT t.device",
     /* The views compute what everyone reads: each must run, and be the one of views.sql. */
     "SELECT printf('view %s is not the one of this kkttune', v.name) FROM (SELECT 'results' AS name"
-    " UNION ALL SELECT 'best_runs') v LEFT JOIN sqlite_schema s ON s.name = v.name AND s.type ="
+    " UNION ALL SELECT 'best_runs' UNION ALL SELECT 'pipelines') v LEFT JOIN sqlite_schema s ON "
+    "s.name = v.name AND s.type ="
     " 'view' WHERE same_view(s.sql) IS NOT 1",
     "SELECT NULL FROM results WHERE 0",
+    "SELECT NULL FROM pipelines WHERE 0",
 };
 
 static const char objects_check[] =
     "SELECT 'there is a ' || type || ' ' || name || ' that is none of kkttune''s' FROM"
     " sqlite_schema WHERE name NOT LIKE 'sqlite_%' AND (type = 'trigger' OR name NOT IN ('meta',"
     " 'problems', 'configurations', 'candidates', 'candidates_by_configuration', 'predictions',"
-    " 'builds', 'runs', 'runs_by_build', 'samples', 'counters', 'best_runs', 'results'))";
+    " 'builds', 'runs', 'runs_by_build', 'samples', 'counters', 'pipeline_runs', "
+    "'pipeline_members', 'best_runs', 'results', 'pipelines'))";
 
 kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *finding),
                         void *context, int64_t *findings, kkt_error *err) {

@@ -83,6 +83,18 @@ static kkt_status merge_run(void *context, const kkt_run_row *row, kkt_error *er
     return status;
 }
 
+static kkt_status merge_pipeline(void *context, const kkt_pipeline_record *record, kkt_error *err) {
+    merger *m = context;
+    int64_t run_id = 0;
+    bool added = false;
+    kkt_pipeline_record copy = *record;
+    for (size_t i = 0; i < copy.member_count; i++)
+        copy.members[i].build_id = 0; /* of the other database */
+    kkt_status status = kkt_db_keep_pipeline_run(m->to, &copy, &run_id, &added, err);
+    m->added.pipeline_runs += status == KKT_OK && added;
+    return status;
+}
+
 static kkt_status merge_rows(merger *m, const char *sql,
                              kkt_status (*merge)(merger *m, sqlite3_stmt *s, kkt_error *err),
                              kkt_error *err) {
@@ -113,6 +125,8 @@ static kkt_status merge_all(merger *m, kkt_error *err) {
                        merge_build, err);
     if (status == KKT_OK)
         status = kkt_db_each_run(m->from, NULL, true, merge_run, m, err);
+    if (status == KKT_OK)
+        status = kkt_db_pipeline_runs(m->from, NULL, NULL, merge_pipeline, m, err);
     return status;
 }
 

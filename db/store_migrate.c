@@ -30,6 +30,22 @@ static const migration migrations[] = {
         "ALTER TABLE runs ADD COLUMN outliers INTEGER;"
         "ALTER TABLE runs ADD COLUMN throttled INTEGER;"
         "ALTER TABLE runs ADD COLUMN disturbed TEXT;"},
+    /* Version 3 knew single kernels alone. */
+    {3, "CREATE TABLE pipeline_runs (id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL,"
+        " problem TEXT NOT NULL, arch TEXT NOT NULL, device TEXT NOT NULL, chunk"
+        " INTEGER NOT NULL, launch TEXT NOT NULL CHECK (launch IN ('in_order',"
+        " 'overlapped')), provenance TEXT NOT NULL CHECK (provenance IN ('measured',"
+        " 'replayed')), outcome TEXT NOT NULL, reason TEXT, gpu TEXT, driver TEXT,"
+        " date TEXT, policy TEXT, tool_version TEXT, time_us REAL, time_low_us REAL,"
+        " time_high_us REAL, sample_count INTEGER NOT NULL CHECK (sample_count >= 0),"
+        " rel_fro REAL, max_abs REAL, growth REAL, tolerance REAL, sm_clock_mhz REAL,"
+        " memory_clock_mhz REAL, temperature_c REAL, power_w REAL, throttle TEXT,"
+        " hbm_bytes_counted REAL, counters_note TEXT, energy_mj REAL, outliers"
+        " INTEGER, throttled INTEGER, disturbed TEXT, times_us TEXT) STRICT;"
+        "CREATE TABLE pipeline_members (pipeline_run_id INTEGER NOT NULL REFERENCES"
+        " pipeline_runs (id), place INTEGER NOT NULL CHECK (place >= 0), build_id"
+        " INTEGER NOT NULL REFERENCES builds (id), UNIQUE (pipeline_run_id, place))"
+        " STRICT;"},
 };
 
 static kkt_status upgrade(kkt_db *db, int64_t version, kkt_error *err) {
@@ -40,7 +56,10 @@ static kkt_status upgrade(kkt_db *db, int64_t version, kkt_error *err) {
             status = kkt_db_exec(db, migrations[i].sql, err);
     }
     if (status == KKT_OK)
-        status = kkt_db_exec(db, "DROP VIEW IF EXISTS results; DROP VIEW IF EXISTS best_runs", err);
+        status = kkt_db_exec(db,
+                             "DROP VIEW IF EXISTS pipelines; DROP VIEW IF EXISTS results;"
+                             " DROP VIEW IF EXISTS best_runs",
+                             err);
     return status;
 }
 

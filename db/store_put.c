@@ -278,33 +278,7 @@ static kkt_status insert_run(kkt_db *db, int64_t build_id, const kkt_run_record 
     if (status != KKT_OK)
         return status;
     sqlite3_bind_int64(s, 1, build_id);
-    kkt_bind_text(s, 2, kkt_provenance_name(record->provenance));
-    kkt_bind_text(s, 3, kkt_outcome_name(record->outcome));
-    kkt_bind_text(s, 4, record->reason);
-    kkt_bind_text(s, 5, record->gpu);
-    kkt_bind_text(s, 6, record->driver);
-    kkt_bind_text(s, 7, record->date);
-    kkt_bind_text(s, 8, record->policy);
-    kkt_bind_text(s, 9, record->tool_version);
-    kkt_bind_real(s, 10, record->time_us);
-    kkt_bind_real(s, 11, record->time_low_us);
-    kkt_bind_real(s, 12, record->time_high_us);
-    sqlite3_bind_int64(s, 13, record->sample_count > 0 ? record->sample_count : 0);
-    kkt_bind_real(s, 14, record->rel_fro);
-    kkt_bind_real(s, 15, record->max_abs);
-    kkt_bind_real(s, 16, record->growth);
-    kkt_bind_real(s, 17, record->tolerance);
-    kkt_bind_real(s, 18, record->sm_clock_mhz);
-    kkt_bind_real(s, 19, record->memory_clock_mhz);
-    kkt_bind_real(s, 20, record->temperature_c);
-    kkt_bind_real(s, 21, record->power_w);
-    kkt_bind_text(s, 22, record->throttle);
-    kkt_bind_real(s, 23, record->hbm_bytes_counted);
-    kkt_bind_text(s, 24, record->counters_note);
-    kkt_bind_real(s, 25, record->energy_mj > 0 ? record->energy_mj : KKT_UNKNOWN_REAL);
-    kkt_bind_int(s, 26, record->outliers);
-    kkt_bind_int(s, 27, record->throttled);
-    kkt_bind_text(s, 28, record->disturbed);
+    kkt_bind_run(s, 2, record);
     return kkt_db_step_done(db, s, err);
 }
 
@@ -318,28 +292,32 @@ static kkt_status insert_samples(kkt_db *db, int64_t run_id, const char *json, k
     return kkt_db_step_done(db, s, err);
 }
 
-/* The run with its samples; inside the caller's transaction. */
-static kkt_status add_run(kkt_db *db, int64_t build_id, const kkt_run_record *record,
-                          const char *samples_json, int64_t *run_id, kkt_error *err) {
+kkt_status kkt_run_samples(const kkt_run_record *record, const char **json, kkt_text *text,
+                           kkt_error *err) {
     if (record->provenance != KKT_MEASURED && record->provenance != KKT_REPLAYED)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "a run is measured or replayed, not %s",
                         kkt_provenance_name(record->provenance));
-    bool given = !samples_json && record->samples_us && record->sample_count > 0;
-    for (int64_t i = 0; given && i < record->sample_count; i++) {
+    if (*json || !record->samples_us || record->sample_count <= 0)
+        return KKT_OK;
+    for (int64_t i = 0; i < record->sample_count; i++) {
         if (!isfinite(record->samples_us[i]))
             return kkt_fail(err, KKT_ERR_INPUT, 0, "sample %lld of a run is not finite",
                             (long long)i);
     }
-    kkt_status status = insert_run(db, build_id, record, err);
-    if (status != KKT_OK)
-        return status;
-    *run_id = sqlite3_last_insert_rowid(db->handle);
+    kkt_samples_format(record->samples_us, (size_t)record->sample_count, text);
+    *json = kkt_text_get(text);
+    return KKT_OK;
+}
+
+/* The run with its samples; inside the caller's transaction. */
+static kkt_status add_run(kkt_db *db, int64_t build_id, const kkt_run_record *record,
+                          const char *samples_json, int64_t *run_id, kkt_error *err) {
     kkt_text text = {0};
-    if (given) {
-        kkt_samples_format(record->samples_us, (size_t)record->sample_count, &text);
-        samples_json = text.data;
-    }
-    if (samples_json)
+    kkt_status status = kkt_run_samples(record, &samples_json, &text, err);
+    if (status == KKT_OK)
+        status = insert_run(db, build_id, record, err);
+    *run_id = sqlite3_last_insert_rowid(db->handle);
+    if (status == KKT_OK && samples_json)
         status = insert_samples(db, *run_id, samples_json, err);
     kkt_text_free(&text);
     return status;

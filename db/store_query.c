@@ -75,21 +75,17 @@ kkt_status kkt_db_add_functions(kkt_db *db, kkt_error *err) {
     return code == SQLITE_OK ? KKT_OK : kkt_db_fail(db, code, err);
 }
 
-#define STALE(build)                                                                               \
-    "stale(p.kernel, g.style, c.arch, c.device, p.text, g.text, " build ".kernel_hash, " build     \
-    ".options, " build ".compiler)"
-
 /* ---- results ---- */
 
 /* The same choice of run and build as in views.sql, with staleness computed instead of read. */
 static const char results_sql[] =
     "SELECT c.id, c.verdict, c.verdict_reason, d.candidate_id, b.id, r.id,"
-    " CASE WHEN b.id IS NOT NULL THEN " STALE(
+    " CASE WHEN b.id IS NOT NULL THEN " KKT_STALE(
         "b") " END,"
              " " KKT_IDENTITY_COLUMNS ", " KKT_PREDICTION_COLUMNS ", " KKT_BUILD_COLUMNS
              ", " KKT_RUN_COLUMNS KKT_FROM_CANDIDATES
              " LEFT JOIN predictions d ON d.candidate_id = c.id"
-             " LEFT JOIN runs r ON r.id = (SELECT x.id FROM (SELECT r2.id AS id, " STALE(
+             " LEFT JOIN runs r ON r.id = (SELECT x.id FROM (SELECT r2.id AS id, " KKT_STALE(
                  "b2") " IS NOT NULL"
                        " AS stale, r2.gpu IS 'fake' AS made_up,"
                        " r2.provenance <> 'measured' AS copied, r2.date AS date"
@@ -97,7 +93,7 @@ static const char results_sql[] =
                        "= c.id) x"
                        " ORDER BY x.made_up, x.stale, x.copied, x.date DESC, x.id DESC LIMIT 1)"
                        " LEFT JOIN builds b ON b.id = coalesce(r.build_id, (SELECT x.id FROM "
-                       "(SELECT b3.id AS id, " STALE(
+                       "(SELECT b3.id AS id, " KKT_STALE(
                            "b3") " IS NOT NULL AS stale FROM builds b3 WHERE b3.candidate_id = "
                                  "c.id) x"
                                  " ORDER BY x.stale, x.id DESC LIMIT 1))";
@@ -284,8 +280,9 @@ kkt_status kkt_db_mark_stale(kkt_db *db, const kkt_freshness *freshness, kkt_err
     status = kkt_db_cached(
         db,
         "UPDATE builds AS b SET stale_reason = m.reason FROM (SELECT x.id AS id,"
-        " " STALE("x") " AS reason" KKT_FROM_CANDIDATES " JOIN builds x ON x.candidate_id = c.id)"
-                       " AS m WHERE m.id = b.id AND b.stale_reason IS NOT m.reason",
+        " " KKT_STALE("x") " AS reason" KKT_FROM_CANDIDATES
+                           " JOIN builds x ON x.candidate_id = c.id)"
+                           " AS m WHERE m.id = b.id AND b.stale_reason IS NOT m.reason",
         &s, err);
     if (status == KKT_OK)
         status = kkt_db_step_done(db, s, err);
@@ -302,6 +299,7 @@ kkt_status kkt_db_get_info(kkt_db *db, kkt_db_info *out, kkt_error *err) {
         {"SELECT count(*) FROM predictions", &out->predictions},
         {"SELECT count(*) FROM builds", &out->builds},
         {"SELECT count(*) FROM runs", &out->runs},
+        {"SELECT count(*) FROM pipeline_runs", &out->pipeline_runs},
         {"SELECT coalesce(sum(r.sample_count), 0) FROM runs r JOIN samples s ON s.run_id = r.id",
          &out->samples},
     };

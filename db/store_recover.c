@@ -20,8 +20,9 @@ typedef struct table_copy {
     int64_t copied, lost;
 } table_copy;
 
-static const char *const tables[] = {"problems", "configurations", "candidates", "predictions",
-                                     "builds",   "runs",           "samples",    "counters"};
+static const char *const tables[] = {
+    "problems", "configurations", "candidates", "predictions",   "builds",
+    "runs",     "samples",        "counters",   "pipeline_runs", "pipeline_members"};
 
 /* Column names come from the new file, so they are ours; table names are literals above. */
 static kkt_status prepare_copy(table_copy *t, kkt_error *err) {
@@ -142,6 +143,13 @@ static const char *const clean_up[] = {
     "DELETE FROM samples WHERE run_id NOT IN (SELECT id FROM runs) OR NOT samples(times_us,"
     " (SELECT sample_count FROM runs r WHERE r.id = run_id))",
     "DELETE FROM counters WHERE run_id NOT IN (SELECT id FROM runs)",
+    "DELETE FROM pipeline_runs WHERE NOT canonical(problem) OR NOT outcome(outcome)"
+    " OR time_us < time_low_us OR time_us > time_high_us"
+    " OR (times_us IS NOT NULL AND NOT samples(times_us, sample_count))"
+    " OR NOT EXISTS (SELECT 1 FROM pipeline_members m WHERE m.pipeline_run_id = pipeline_runs.id)"
+    " OR EXISTS (SELECT 1 FROM pipeline_members m WHERE m.pipeline_run_id = pipeline_runs.id"
+    " AND m.build_id NOT IN (SELECT id FROM builds))",
+    "DELETE FROM pipeline_members WHERE pipeline_run_id NOT IN (SELECT id FROM pipeline_runs)",
     "UPDATE candidates SET verdict = NULL, verdict_reason = NULL"
     " WHERE verdict IS NOT NULL AND NOT outcome(verdict)",
 };
@@ -176,6 +184,7 @@ static kkt_status recover_whole(kkt_db *from, kkt_db *to, kkt_db_changes *out, k
     out->predictions = info.predictions;
     out->builds = info.builds;
     out->runs = info.runs;
+    out->pipeline_runs = info.pipeline_runs;
     return KKT_OK;
 }
 

@@ -8,9 +8,9 @@
 #include "db/store.h"
 
 #define KKT_DB_APPLICATION_ID 0x6b6b7474 /* "kktt" */
-#define KKT_DB_SCHEMA_VERSION 3
+#define KKT_DB_SCHEMA_VERSION 4
 #define KKT_DB_BUSY_MS 30000
-#define KKT_DB_CACHED 40 /* distinct statements kept prepared */
+#define KKT_DB_CACHED 48 /* distinct statements kept prepared */
 
 typedef struct kkt_cached_statement {
     const char *sql; /* a string literal: its address is the key */
@@ -89,21 +89,31 @@ double kkt_column_real(sqlite3_stmt *statement, int column);
     "b.dynamic_smem_bytes, b.spill_store_bytes, b.spill_load_bytes, b.stack_bytes, b.barriers, "   \
     "b.cubin_bytes, b.compile_ms"
 #define KKT_BUILD_COUNT 14
-#define KKT_RUN_COLUMNS                                                                            \
-    "r.provenance, r.outcome, r.reason, r.gpu, r.driver, r.date, r.policy, r.tool_version, "       \
-    "r.time_us, r.time_low_us, r.time_high_us, r.sample_count, r.rel_fro, r.max_abs, r.growth, "   \
-    "r.tolerance, r.sm_clock_mhz, r.memory_clock_mhz, r.temperature_c, r.power_w, r.throttle, "    \
-    "r.hbm_bytes_counted, r.counters_note, r.energy_mj, r.outliers, r.throttled, r.disturbed"
+#define KKT_RUN_COLUMNS_OF(t)                                                                      \
+    t ".provenance, " t ".outcome, " t ".reason, " t ".gpu, " t ".driver, " t ".date, " t          \
+      ".policy, " t ".tool_version, " t ".time_us, " t ".time_low_us, " t ".time_high_us, " t      \
+      ".sample_count, " t ".rel_fro, " t ".max_abs, " t ".growth, " t ".tolerance, " t             \
+      ".sm_clock_mhz, " t ".memory_clock_mhz, " t ".temperature_c, " t ".power_w, " t              \
+      ".throttle, " t ".hbm_bytes_counted, " t ".counters_note, " t ".energy_mj, " t               \
+      ".outliers, " t ".throttled, " t ".disturbed"
+#define KKT_RUN_COLUMNS KKT_RUN_COLUMNS_OF("r")
 #define KKT_RUN_COUNT 27
 void kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out);
 void kkt_read_prediction(sqlite3_stmt *statement, int at, kkt_prediction_record *out);
 bool kkt_read_build(sqlite3_stmt *statement, int at, kkt_build_record *out);
 bool kkt_read_run(sqlite3_stmt *statement, int at, kkt_run_record *out);
+/* The other way round: binds the same columns to parameters from `at` on. */
+void kkt_bind_run(sqlite3_stmt *statement, int at, const kkt_run_record *record);
 
 /* Joins a candidate `c` with its problem `p` and configuration `g`. */
 #define KKT_FROM_CANDIDATES                                                                        \
     " FROM candidates c JOIN problems p ON p.id = c.problem_id"                                    \
     " JOIN configurations g ON g.id = c.configuration_id"
+/* Why a build `b` of candidate `c` is stale by the freshness of the handle; SQL's NULL: it is not.
+ */
+#define KKT_STALE(build)                                                                           \
+    "stale(p.kernel, g.style, c.arch, c.device, p.text, g.text, " build ".kernel_hash, " build     \
+    ".options, " build ".compiler)"
 #define KKT_ORDER_IDENTITY " ORDER BY p.kernel, g.style, c.arch, c.device, p.text, g.text"
 /* A new statement of `head`, a condition for the members of the filter that are given, and `tail`;
  * parameters 1 to 6 are bound. Only the condition's fixed text depends on the filter, so that the

@@ -142,3 +142,33 @@ bool kkt_read_run(sqlite3_stmt *statement, int at, kkt_run_record *out) {
     return kkt_provenance_parse(kkt_column_text(statement, at), &out->provenance) &&
            kkt_outcome_parse(kkt_column_text(statement, at + 1), &out->outcome);
 }
+
+void kkt_bind_run(sqlite3_stmt *statement, int at, const kkt_run_record *record) {
+    kkt_bind_text(statement, at, kkt_provenance_name(record->provenance));
+    kkt_bind_text(statement, at + 1, kkt_outcome_name(record->outcome));
+    kkt_bind_text(statement, at + 2, record->reason);
+    kkt_bind_text(statement, at + 3, record->gpu);
+    kkt_bind_text(statement, at + 4, record->driver);
+    kkt_bind_text(statement, at + 5, record->date);
+    kkt_bind_text(statement, at + 6, record->policy);
+    kkt_bind_text(statement, at + 7, record->tool_version);
+    kkt_bind_real(statement, at + 8, record->time_us);
+    kkt_bind_real(statement, at + 9, record->time_low_us);
+    kkt_bind_real(statement, at + 10, record->time_high_us);
+    sqlite3_bind_int64(statement, at + 11, record->sample_count > 0 ? record->sample_count : 0);
+    kkt_bind_real(statement, at + 12, record->rel_fro);
+    kkt_bind_real(statement, at + 13, record->max_abs);
+    kkt_bind_real(statement, at + 14, record->growth);
+    kkt_bind_real(statement, at + 15, record->tolerance);
+    kkt_bind_real(statement, at + 16, record->sm_clock_mhz);
+    kkt_bind_real(statement, at + 17, record->memory_clock_mhz);
+    kkt_bind_real(statement, at + 18, record->temperature_c);
+    kkt_bind_real(statement, at + 19, record->power_w);
+    kkt_bind_text(statement, at + 20, record->throttle);
+    kkt_bind_real(statement, at + 21, record->hbm_bytes_counted);
+    kkt_bind_text(statement, at + 22, record->counters_note);
+    kkt_bind_real(statement, at + 23, record->energy_mj > 0 ? record->energy_mj : KKT_UNKNOWN_REAL);
+    kkt_bind_int(statement, at + 24, record->outliers);
+    kkt_bind_int(statement, at + 25, record->throttled);
+    kkt_bind_text(statement, at + 26, record->disturbed);
+}

@@ -57,3 +57,37 @@ SELECT p.kernel AS kernel,
          WHERE b2.candidate_id = c.id
          ORDER BY b2.stale_reason IS NOT NULL, b2.id DESC
          LIMIT 1));
+
+-- One row a timed pipeline, beside the sum of its members' own best times (NULL where one has none).
+CREATE VIEW pipelines AS
+SELECT t.pipeline AS pipeline,
+       t.arch AS arch,
+       t.device AS device,
+       t.problem AS problem,
+       t.chunk AS chunk,
+       t.launch AS launch,
+       t.outcome AS outcome,
+       t.reason AS reason,
+       t.time_us AS time_us,
+       t.time_low_us AS time_low_us,
+       t.time_high_us AS time_high_us,
+       t.sample_count AS samples,
+       m.time_us AS members_us,
+       m.members AS members,
+       CASE WHEN m.stale_reason IS NOT NULL THEN 'stale' ELSE t.provenance END AS provenance,
+       m.stale_reason AS stale_reason,
+       t.rel_fro AS rel_fro,
+       t.disturbed AS disturbed,
+       t.id AS pipeline_run_id
+  FROM pipeline_runs t
+  LEFT JOIN (SELECT x.pipeline_run_id AS pipeline_run_id,
+                    CASE WHEN count(r.time_us) = count(*) THEN sum(r.time_us) END AS time_us,
+                    group_concat(g.kernel || ' ' || g.style || ' ' || g.text, '; ') AS members,
+                    max(b.stale_reason) AS stale_reason
+               FROM pipeline_members x
+               JOIN builds b ON b.id = x.build_id
+               JOIN candidates c ON c.id = b.candidate_id
+               JOIN configurations g ON g.id = c.configuration_id
+               JOIN best_runs f ON f.candidate_id = c.id
+               LEFT JOIN runs r ON r.id = f.run_id
+              GROUP BY x.pipeline_run_id) m ON m.pipeline_run_id = t.id;

@@ -211,7 +211,9 @@ static void test_schema_without_counters(void **state) {
     kkt_error error;
     kkt_db *db = counted(f->path);
     assert_ok(kkt_db_exec(db,
-                          "DROP VIEW results; DROP VIEW best_runs; DROP TABLE counters;"
+                          "DROP VIEW pipelines; DROP VIEW results; DROP VIEW best_runs;"
+                          "DROP TABLE pipeline_members; DROP TABLE pipeline_runs;"
+                          "DROP TABLE counters;"
                           "ALTER TABLE runs DROP COLUMN energy_mj;"
                           "ALTER TABLE runs DROP COLUMN outliers;"
                           "ALTER TABLE runs DROP COLUMN throttled;"

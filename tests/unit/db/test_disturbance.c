@@ -157,7 +157,8 @@ static void test_schema_before(void **state) {
     kkt_run_record record = disturbed_run();
     add_run(db, "chunk=64", HASH_A, &record);
     assert_ok(kkt_db_exec(db,
-                          "DROP VIEW results; DROP VIEW best_runs;"
+                          "DROP VIEW pipelines; DROP VIEW results; DROP VIEW best_runs;"
+                          "DROP TABLE pipeline_members; DROP TABLE pipeline_runs;"
                           "ALTER TABLE runs DROP COLUMN energy_mj;"
                           "ALTER TABLE runs DROP COLUMN outliers;"
                           "ALTER TABLE runs DROP COLUMN throttled;"

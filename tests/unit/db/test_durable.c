@@ -361,6 +361,12 @@ static const char to_version_2[] =
     " REAL NOT NULL, unit TEXT NOT NULL, chip TEXT NOT NULL, UNIQUE (run_id, name)) STRICT;"
     "PRAGMA user_version=2;";
 
+static const char to_version_3[] = "ALTER TABLE runs ADD COLUMN energy_mj REAL;"
+                                   "ALTER TABLE runs ADD COLUMN outliers INTEGER;"
+                                   "ALTER TABLE runs ADD COLUMN throttled INTEGER;"
+                                   "ALTER TABLE runs ADD COLUMN disturbed TEXT;"
+                                   "PRAGMA user_version=3;";
+
 static void migrate_from(const fixture *f, const char *const *scripts) {
     kkt_error error;
     for (; *scripts; scripts++)
@@ -392,8 +398,11 @@ static void migrate_from(const fixture *f, const char *const *scripts) {
 
 static void test_older_schemas(void **state) {
     const fixture *f = *state;
-    static const char *const versions[][4] = {
-        {version_0}, {version_0, to_version_1}, {version_0, to_version_1, to_version_2}};
+    static const char *const versions[][5] = {
+        {version_0},
+        {version_0, to_version_1},
+        {version_0, to_version_1, to_version_2},
+        {version_0, to_version_1, to_version_2, to_version_3}};
     assert_true(sizeof versions / sizeof versions[0] >= KKT_DB_SCHEMA_VERSION); /* add yours */
     for (int version = 0; version < KKT_DB_SCHEMA_VERSION; version++) {
         migrate_from(f, versions[version]);

@@ -161,7 +161,7 @@ static void test_malformed_lines(void **state) {
         {true, "", "truncated"},
         {true, "{\"schema\":\"kkttune.config/1\"}\n", "not a recording"},
         {true, "[1]\n", "not a JSON object"},
-        {true, "{\"schema\":\"kkttune.recording/2\",\"arch\":\"x\",\"device\":\"y\"}\n",
+        {true, "{\"schema\":\"kkttune.recording/3\",\"arch\":\"x\",\"device\":\"y\"}\n",
          "newer kkttune"},
         {true, "{\"schema\":\"kkttune.recording/1\",\"arch\":\"sm90\"}\n", "no arch or no device"},
         {false, "{\"rows\":0}\n{\"p\":0}\n", "line 3: there is text after"},
