@@ -10,25 +10,19 @@
 
 /* tokens = chunks * chunk + rest, so that each case meets the boundaries of the chunk at hand. */
 typedef struct check_row {
-    enum kkt_solve_case input_case;
+    enum kkt_case input_case;
     int batch, sequences;
     int chunks, rest;
     bool gated_only;
 } check_row;
 
 static const check_row check_rows[] = {
-    {KKT_SOLVE_CASE_RANDOM, 1, 1, 2, 11, false},
-    {KKT_SOLVE_CASE_SUB_DIAGONAL, 1, 1, 2, 0, false},
-    {KKT_SOLVE_CASE_ZERO_BETA, 1, 1, 1, 5, false},
-    {KKT_SOLVE_CASE_CORRELATED, 1, 1, 2, 0, false},
-    {KKT_SOLVE_CASE_DUPLICATES, 1, 1, 1, 9, false},
-    {KKT_SOLVE_CASE_GROWTH, 1, 1, 1, 3, false},
-    {KKT_SOLVE_CASE_RANDOM, 2, 1, 1, 1, false},
-    {KKT_SOLVE_CASE_RANDOM, 1, 5, 3, 7, false},
-    {KKT_SOLVE_CASE_RANDOM, 1, 1, 0, 3, false},
-    {KKT_SOLVE_CASE_ZERO_GATE, 1, 1, 1, 0, true},
-    {KKT_SOLVE_CASE_STRONG_GATE, 1, 1, 2, 7, true},
-    {KKT_SOLVE_CASE_STEEP_GATE, 2, 1, 1, 11, true},
+    {KKT_CASE_RANDOM, 1, 1, 2, 11, false},    {KKT_CASE_SUB_DIAGONAL, 1, 1, 2, 0, false},
+    {KKT_CASE_ZERO_BETA, 1, 1, 1, 5, false},  {KKT_CASE_CORRELATED, 1, 1, 2, 0, false},
+    {KKT_CASE_DUPLICATES, 1, 1, 1, 9, false}, {KKT_CASE_GROWTH, 1, 1, 1, 3, false},
+    {KKT_CASE_RANDOM, 2, 1, 1, 1, false},     {KKT_CASE_RANDOM, 1, 5, 3, 7, false},
+    {KKT_CASE_RANDOM, 1, 1, 0, 3, false},     {KKT_CASE_ZERO_GATE, 1, 1, 1, 0, true},
+    {KKT_CASE_STRONG_GATE, 1, 1, 2, 7, true}, {KKT_CASE_STEEP_GATE, 2, 1, 1, 11, true},
 };
 
 bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config, int index,
@@ -91,13 +85,13 @@ static const double tolerances[2][COUPLES][CLASSES] = {
 
 static enum tolerance_class class_of(int input_case, int64_t chunk) {
     switch (input_case) {
-    case KKT_SOLVE_CASE_CORRELATED:
-    case KKT_SOLVE_CASE_DUPLICATES:
-    case KKT_SOLVE_CASE_GROWTH:
-    case KKT_SOLVE_CASE_LONG_KEYS:
+    case KKT_CASE_CORRELATED:
+    case KKT_CASE_DUPLICATES:
+    case KKT_CASE_GROWTH:
+    case KKT_CASE_LONG_KEYS:
         return chunk > 64 ? CLASS_CORRELATED_128 : CLASS_CORRELATED;
-    case KKT_SOLVE_CASE_STRONG_GATE:
-    case KKT_SOLVE_CASE_STEEP_GATE:
+    case KKT_CASE_STRONG_GATE:
+    case KKT_CASE_STEEP_GATE:
         return CLASS_GATE;
     default:
         return CLASS_PLAIN;
@@ -122,7 +116,7 @@ double kkt_solve_rounding(const kkt_values *config) {
 const kkt_from_lower kkt_solve_from_lower = {
     .tensor = "l",
     .result = "t",
-    .input_case = KKT_SOLVE_CASE_CORRELATED,
+    .input_case = KKT_CASE_CORRELATED,
     .solve = kkt_triangular_inverse,
     .condition = kkt_triangular_condition,
 };
@@ -166,63 +160,8 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
 
 /* ---- inputs from outside ---- */
 
-static kkt_status check_values(const kkt_host_tensor *host, bool gate, kkt_error *err) {
-    const int64_t count = kkt_tensor_elements(&host->tensor);
-    char element[96];
-    for (int64_t i = 0; i < count; i++) {
-        const double value = kkt_dtype_load(host->tensor.dtype, host->data, (size_t)i);
-        if (isfinite(value) && !(gate && value > 0.0))
-            continue;
-        kkt_tensor_element_name(&host->tensor, i, element, sizeof element);
-        if (!isfinite(value))
-            return kkt_fail(err, KKT_ERR_INPUT, 0, "%s is %g: inputs must be finite", element,
-                            value);
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "%s is %g, but the gate must be <= 0: pass log g, not alpha", element,
-                        value);
-    }
-    return KKT_OK;
-}
-
-static kkt_status check_boundaries(const kkt_values *problem, const kkt_host_tensor *cu,
-                                   kkt_error *err) {
-    const int64_t sequences = problem->v[KKT_SOLVE_SEQUENCES];
-    const int64_t tokens = kkt_solve_length(problem);
-    int64_t before = 0;
-    for (int64_t s = 0; s <= sequences; s++) {
-        const int64_t at = (int64_t)kkt_dtype_load(cu->tensor.dtype, cu->data, (size_t)s);
-        if (s == 0 && at != 0)
-            return kkt_fail(err, KKT_ERR_INPUT, 0, "cu_seqlens[0] is %" PRId64 ", it must be 0",
-                            at);
-        if (at < before)
-            return kkt_fail(err, KKT_ERR_INPUT, 0,
-                            "cu_seqlens[%" PRId64 "] is %" PRId64 ", below the %" PRId64
-                            " before it: boundaries must not decrease",
-                            s, at, before);
-        before = at;
-    }
-    if (before != tokens)
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "cu_seqlens ends at %" PRId64 ", but there are %" PRId64 " tokens", before,
-                        tokens);
-    return KKT_OK;
-}
-
 kkt_status kkt_solve_check_inputs(const kkt_values *problem, kkt_host_tensors *inputs,
                                   kkt_error *err) {
-    inputs->cursor = (kkt_part_cursor){0};
-    for (int i = 0; i < KKT_SOLVE_TENSOR_T; i++) {
-        const kkt_host_tensor *host = &inputs->t[i];
-        if (!host->data) {
-            if (host->tensor.optional)
-                continue;
-            return kkt_fail(err, KKT_ERR_INPUT, 0, "tensor %s is missing", host->tensor.name);
-        }
-        kkt_status status = i == KKT_SOLVE_TENSOR_CU_SEQLENS
-                                ? check_boundaries(problem, host, err)
-                                : check_values(host, i == KKT_SOLVE_TENSOR_G, err);
-        if (status != KKT_OK)
-            return status;
-    }
-    return KKT_OK;
+    const kkt_shape shape = kkt_solve_shape(problem);
+    return kkt_check_all(&shape, inputs, err);
 }

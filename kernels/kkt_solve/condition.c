@@ -23,7 +23,7 @@ static double key_norm(const kkt_values *problem, const kkt_host_tensor *k, int6
 /* With 0 <= beta |k|^2 <= 2 every step of the recurrence is a contraction, hence
  * |T_ij| <= beta_i |k_i| |k_j| for i > j; and T's diagonal is 1. */
 static double bound_of(const kkt_values *problem, kkt_host_tensors *inputs,
-                       const kkt_solve_part *part) {
+                       const kkt_chunk_part *part) {
     const int64_t heads_v = problem->v[KKT_SOLVE_HEADS_V];
     const kkt_host_tensor *k = &inputs->t[KKT_SOLVE_TENSOR_K];
     const kkt_host_tensor *beta = &inputs->t[KKT_SOLVE_TENSOR_BETA];
@@ -44,7 +44,7 @@ void kkt_solve_condition(const kkt_values *problem, const kkt_values *config,
                          kkt_host_tensors *inputs, int64_t part, const double *reference,
                          double *cond_estimate, double *growth_bound) {
     const int64_t chunk = config->v[KKT_SOLVE_CHUNK];
-    kkt_solve_part at;
+    kkt_chunk_part at;
     *cond_estimate = 1.0;
     *growth_bound = 1.0;
     if (!kkt_solve_part_at(problem, chunk, inputs, part, &at))

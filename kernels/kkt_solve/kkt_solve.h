@@ -17,6 +17,7 @@
 #ifndef KKT_KERNELS_KKT_SOLVE_H
 #define KKT_KERNELS_KKT_SOLVE_H
 
+#include "kernels/common/inputs.h"
 #include "kernels/kernel.h"
 
 /* Indices of the problem keys in kkt_values.v. */
@@ -86,25 +87,9 @@ enum {
     KKT_SOLVE_TENSORS
 };
 
-/* Input cases, rows of kkt_solve_cases in this order. */
-enum kkt_solve_case {
-    KKT_SOLVE_CASE_RANDOM,       /* unit keys, beta in (0, 1), mild gate: used for timing */
-    KKT_SOLVE_CASE_CORRELATED,   /* keys with pairwise correlation 0.9, slow decay */
-    KKT_SOLVE_CASE_DUPLICATES,   /* one key repeated, beta = 1 */
-    KKT_SOLVE_CASE_ZERO_BETA,    /* beta = 0: T is the identity */
-    KKT_SOLVE_CASE_ZERO_GATE,    /* g = 0: the ungated result */
-    KKT_SOLVE_CASE_STRONG_GATE,  /* g down to -316 a token */
-    KKT_SOLVE_CASE_SUB_DIAGONAL, /* only sub-diagonal blocks nonzero: T's lower left is -L10 */
-    KKT_SOLVE_CASE_STEEP_GATE,   /* g = logsigmoid(normal) / 0.01: hundreds a token, on tails */
-    KKT_SOLVE_CASE_GROWTH,       /* row sums of L near 37 at chunk 128, as trained models reach */
-    KKT_SOLVE_CASE_LONG_KEYS,    /* one key repeated with |k| = 2: ill-conditioned, never a check */
-    KKT_SOLVE_CASE_COUNT
-};
-
-extern const kkt_input_case kkt_solve_cases[KKT_SOLVE_CASE_COUNT];
-
 /* The descriptor's functions; kernels/kernel.h says what each must do. inputs.c, check.c and
  * reference.c define them, kkt_solve.c lists them. */
+kkt_shape kkt_solve_shape(const kkt_values *problem); /* dv is 0 */
 bool kkt_solve_problem_valid(const kkt_values *problem, char *reason, size_t size);
 int kkt_solve_tensors(const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
 bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config, int index,

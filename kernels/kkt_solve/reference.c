@@ -6,66 +6,15 @@
 #include "kernels/kkt_solve/parts.h"
 #include "kernels/kkt_solve/triangular.h"
 
-/* Cumulative sequence lengths of one batch entry: the tensor's, or {0, tokens} without it. */
-static int64_t boundary(const kkt_values *problem, const kkt_host_tensor *cu, int64_t sequence) {
-    if (cu && cu->data)
-        return (int64_t)kkt_dtype_load(cu->tensor.dtype, cu->data, (size_t)sequence);
-    return sequence == 0 ? 0 : kkt_solve_length(problem);
-}
-
-static int64_t sequence_count(const kkt_values *problem, const kkt_host_tensor *cu) {
-    return cu && cu->data ? problem->v[KKT_SOLVE_SEQUENCES] : 1;
-}
-
-static int64_t chunks_of(const kkt_values *problem, const kkt_host_tensor *cu, int64_t chunk,
-                         int64_t sequence) {
-    const int64_t length = boundary(problem, cu, sequence + 1) - boundary(problem, cu, sequence);
-    return (length + chunk - 1) / chunk;
-}
-
-/* The cursor, fit for these inputs: counting all chunks of many sequences for every part would
- * make the work grow with their square. */
-static kkt_part_cursor *cursor_of(const kkt_values *problem, int64_t chunk,
-                                  const kkt_host_tensor *cu, kkt_host_tensors *inputs) {
-    kkt_part_cursor *cursor = &inputs->cursor;
-    if (cursor->data && cu && cursor->data == cu->data && cursor->chunk == chunk)
-        return cursor;
-    *cursor = (kkt_part_cursor){.data = cu ? cu->data : NULL, .chunk = chunk};
-    for (int64_t s = 0; s < sequence_count(problem, cu); s++)
-        cursor->total += chunks_of(problem, cu, chunk, s);
-    return cursor;
-}
-
 int64_t kkt_solve_chunk_count(const kkt_values *problem, int64_t chunk, kkt_host_tensors *inputs) {
-    const kkt_host_tensor *cu = kkt_host_tensor_find(inputs, "cu_seqlens");
-    return problem->v[KKT_SOLVE_BATCH] * cursor_of(problem, chunk, cu, inputs)->total;
+    const kkt_shape shape = kkt_solve_shape(problem);
+    return kkt_chunk_count(&shape, chunk, inputs);
 }
 
 bool kkt_solve_part_at(const kkt_values *problem, int64_t chunk, kkt_host_tensors *inputs,
-                       int64_t index, kkt_solve_part *out) {
-    const kkt_host_tensor *cu = kkt_host_tensor_find(inputs, "cu_seqlens");
-    const int64_t heads = problem->v[KKT_SOLVE_HEADS_V];
-    kkt_part_cursor *cursor = cursor_of(problem, chunk, cu, inputs);
-    if (index < 0 || index >= cursor->total * heads * problem->v[KKT_SOLVE_BATCH])
-        return false;
-    const int64_t slot = index / heads, at = slot % cursor->total;
-    out->head = index % heads;
-    out->batch = slot / cursor->total;
-    if (at < cursor->before)
-        cursor->sequence = cursor->before = 0;
-    int64_t chunks = chunks_of(problem, cu, chunk, cursor->sequence);
-    while (at - cursor->before >= chunks) {
-        if (cursor->sequence + 1 >= sequence_count(problem, cu))
-            return false; /* boundaries that check_inputs would have refused */
-        cursor->before += chunks;
-        chunks = chunks_of(problem, cu, chunk, ++cursor->sequence);
-    }
-    const int64_t first = boundary(problem, cu, cursor->sequence);
-    const int64_t length = boundary(problem, cu, cursor->sequence + 1) - first;
-    const int64_t row = (at - cursor->before) * chunk;
-    out->token = first + row;
-    out->rows = length - row < chunk ? length - row : chunk;
-    return true;
+                       int64_t index, kkt_chunk_part *out) {
+    const kkt_shape shape = kkt_solve_shape(problem);
+    return kkt_chunk_at(&shape, chunk, inputs, index, out);
 }
 
 int64_t kkt_solve_part_count(const kkt_values *problem, const kkt_values *config,
@@ -78,7 +27,7 @@ int kkt_solve_part_regions(const kkt_values *problem, const kkt_values *config,
                            kkt_host_tensors *inputs, int64_t part, kkt_region *out) {
     const int64_t chunk = config->v[KKT_SOLVE_CHUNK];
     const int64_t heads = problem->v[KKT_SOLVE_HEADS_V];
-    kkt_solve_part at;
+    kkt_chunk_part at;
     if (!kkt_solve_part_at(problem, chunk, inputs, part, &at))
         return 0;
     const int64_t row = at.batch * kkt_solve_length(problem) + at.token;
@@ -100,7 +49,7 @@ static double dot(const double *a, const double *b, int64_t n) {
 }
 
 kkt_status kkt_solve_lower(const kkt_values *problem, kkt_host_tensors *inputs,
-                           const kkt_solve_part *part, double *l, kkt_error *err) {
+                           const kkt_chunk_part *part, double *l, kkt_error *err) {
     const int64_t dk = problem->v[KKT_SOLVE_DK], rows = part->rows;
     const int64_t heads_k = problem->v[KKT_SOLVE_HEADS_K], heads_v = problem->v[KKT_SOLVE_HEADS_V];
     const kkt_host_tensor *k = &inputs->t[KKT_SOLVE_TENSOR_K];
@@ -136,7 +85,7 @@ kkt_status kkt_solve_reference(const kkt_values *problem, const kkt_values *conf
                                kkt_host_tensors *inputs, int64_t part, double *out, size_t size,
                                kkt_error *err) {
     const int64_t chunk = config->v[KKT_SOLVE_CHUNK];
-    kkt_solve_part at;
+    kkt_chunk_part at;
     if (!kkt_solve_part_at(problem, chunk, inputs, part, &at))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "kkt_solve has no part %lld", (long long)part);
     if (size < (size_t)(at.rows * chunk))

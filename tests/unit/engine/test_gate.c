@@ -138,8 +138,7 @@ static void score_spreads_over_parts(void **state) {
     setup("heads_k=1,heads_v=2,dk=64,tokens=200,dtype=fp16,gated=1", "chunk=32", &problem, &config);
     kkt_host_tensors tensors;
     kkt_error err = {0};
-    assert_int_equal(kkt_solve_make_inputs(&problem, KKT_SOLVE_CASE_RANDOM, 3, &tensors, &err),
-                     KKT_OK);
+    assert_int_equal(kkt_solve_make_inputs(&problem, KKT_CASE_RANDOM, 3, &tensors, &err), KKT_OK);
     kkt_tensor shapes[KKT_SOLVE_TENSORS];
     kkt_solve_tensors(&problem, &config, shapes);
     kkt_score score;

@@ -17,7 +17,7 @@ static inline double runner_load(const kkt_host_tensors *tensors, int tensor, in
 
 /* I + L of a chunk as a block builds it: rows past the end have key and beta 0. */
 static inline void runner_build(const emulate *e, const kkt_values *problem,
-                                const kkt_host_tensors *tensors, const kkt_solve_part *part,
+                                const kkt_host_tensors *tensors, const kkt_chunk_part *part,
                                 matrix *a) {
     const int64_t *v = problem->v;
     const int64_t dk = v[KKT_SOLVE_DK],
@@ -50,7 +50,7 @@ static inline void runner_build(const emulate *e, const kkt_values *problem,
 }
 
 static inline void runner_part(const emulate *e, const kkt_values *problem,
-                               kkt_host_tensors *tensors, const kkt_solve_part *part, int chunk,
+                               kkt_host_tensors *tensors, const kkt_chunk_part *part, int chunk,
                                void *out) {
     const kkt_dtype dtype = tensors->t[KKT_SOLVE_TENSOR_T].tensor.dtype;
     const int64_t heads = problem->v[KKT_SOLVE_HEADS_V];
@@ -92,7 +92,7 @@ static inline kkt_outcome emulate_run(void *context, const kkt_values *problem,
     const size_t bytes = (size_t)kkt_tensor_bytes(&t->tensor);
     unsigned char *buffer = malloc(bytes + 2 * guard);
     memset(buffer, 0xff, bytes + 2 * guard);
-    kkt_solve_part part;
+    kkt_chunk_part part;
     for (int64_t i = 0; kkt_solve_part_at(problem, chunk, tensors, i, &part); i++)
         runner_part(e, problem, tensors, &part, chunk, buffer + guard);
     if (e->fault == FAULT_GUARD_DAMAGED)

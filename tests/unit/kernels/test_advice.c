@@ -10,7 +10,7 @@
 #include "kernels/kkt_solve/kkt_solve.h"
 
 /* The advice on inputs of a case, with element `at` of beta set to `value`. */
-static void advice_on(enum kkt_solve_case input_case, size_t at, double value, char out[320]) {
+static void advice_on(enum kkt_case input_case, size_t at, double value, char out[320]) {
     kkt_values problem;
     kkt_host_tensors inputs = {0};
     kkt_error err = {0};
@@ -29,17 +29,17 @@ static void advice_on(enum kkt_solve_case input_case, size_t at, double value, c
 static void names_the_strongest_element(void **state) {
     (void)state;
     char text[320];
-    advice_on(KKT_SOLVE_CASE_RANDOM, 13, 3.0, text); /* token 3, head 1 */
+    advice_on(KKT_CASE_RANDOM, 13, 3.0, text); /* token 3, head 1 */
     assert_non_null(strstr(text, "beta = 3 at beta[0,3,1])"));
     assert_non_null(strstr(text, "normalise the keys to |k| = 1, or lower beta"));
-    advice_on(KKT_SOLVE_CASE_LONG_KEYS, 13, 1.25, text);
+    advice_on(KKT_CASE_LONG_KEYS, 13, 1.25, text);
     assert_non_null(strstr(text, "(|k| = 2, beta = 1.25 at beta[0,3,1])"));
 }
 
 static void says_when_it_is_not_the_length(void **state) {
     (void)state;
     char text[320];
-    advice_on(KKT_SOLVE_CASE_CORRELATED, 13, 1.5, text);
+    advice_on(KKT_CASE_CORRELATED, 13, 1.5, text);
     assert_non_null(
         strstr(text, "beta = 1.5 at beta[0,3,1]), so it is keys that are almost alike"));
 }

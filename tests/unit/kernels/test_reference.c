@@ -95,11 +95,11 @@ static void matches_the_definition(void **state) {
     (void)state;
     fixture f;
     open_fixture(&f, "batch=2,tokens=82,heads_k=2,heads_v=6,dk=64,dtype=bf16,gated=1", 16,
-                 KKT_SOLVE_CASE_RANDOM, 1);
+                 KKT_CASE_RANDOM, 1);
     assert_definition(&f, (const int64_t[]){0, 41, 82}, 2);
     kkt_host_tensors_free(&f.tensors);
     open_fixture(&f, "sequences=4,tokens=100,heads_k=1,heads_v=2,dk=64,dtype=fp16,gated=0", 32,
-                 KKT_SOLVE_CASE_CORRELATED, 2);
+                 KKT_CASE_CORRELATED, 2);
     const int32_t *cu = f.tensors.t[KKT_SOLVE_TENSOR_CU_SEQLENS].data;
     assert_int_equal(cu[1], cu[2]); /* the empty sequence */
     assert_definition(&f, (const int64_t[]){0, cu[1], cu[2], cu[3], 100}, 4);
@@ -112,9 +112,9 @@ static void parts_of_many_sequences(void **state) {
     (void)state;
     fixture f;
     open_fixture(&f, "sequences=200000,tokens=1000000,heads_k=1,heads_v=2,dk=16,gated=0", 16,
-                 KKT_SOLVE_CASE_ZERO_BETA, 3);
+                 KKT_CASE_ZERO_BETA, 3);
     const int32_t *cu = f.tensors.t[KKT_SOLVE_TENSOR_CU_SEQLENS].data;
-    kkt_solve_part part;
+    kkt_chunk_part part;
     for (int chunk = 16; chunk <= 32; chunk *= 2) {
         int64_t index = 0;
         for (int s = 0; s < 200000; s++) {
@@ -139,7 +139,7 @@ static void parts_of_many_sequences(void **state) {
 static void zero_beta_gives_the_identity(void **state) {
     (void)state;
     fixture f;
-    open_fixture(&f, "tokens=70,heads_k=1,heads_v=2,dk=64", 64, KKT_SOLVE_CASE_ZERO_BETA, 1);
+    open_fixture(&f, "tokens=70,heads_k=1,heads_v=2,dk=64", 64, KKT_CASE_ZERO_BETA, 1);
     double *t = all_parts(&f);
     for (int64_t row = 0; row < 140; row++)
         for (int64_t c = 0; c < 64; c++)
@@ -152,10 +152,9 @@ static void sub_diagonal_negates_the_lower_part(void **state) {
     (void)state;
     for (int chunk = 16; chunk <= 128; chunk *= 2) {
         fixture f;
-        open_fixture(&f, "tokens=256,heads_k=1,heads_v=1,dk=64", chunk, KKT_SOLVE_CASE_SUB_DIAGONAL,
-                     3);
+        open_fixture(&f, "tokens=256,heads_k=1,heads_v=1,dk=64", chunk, KKT_CASE_SUB_DIAGONAL, 3);
         double *t = all_parts(&f), *l = malloc(sizeof *l * (size_t)(chunk * chunk));
-        const kkt_solve_part part = {.token = 128, .rows = chunk};
+        const kkt_chunk_part part = {.token = 128, .rows = chunk};
         assert_int_equal(kkt_solve_lower(&f.problem, &f.tensors, &part, l, NULL), KKT_OK);
         double sum = 0.0;
         for (int i = 0; i < chunk; i++)
@@ -173,10 +172,8 @@ static void sub_diagonal_negates_the_lower_part(void **state) {
 static void zero_gate_equals_no_gate(void **state) {
     (void)state;
     fixture gated, plain;
-    open_fixture(&gated, "tokens=90,heads_k=2,heads_v=2,dk=64,gated=1", 32,
-                 KKT_SOLVE_CASE_ZERO_GATE, 4);
-    open_fixture(&plain, "tokens=90,heads_k=2,heads_v=2,dk=64,gated=0", 32,
-                 KKT_SOLVE_CASE_ZERO_GATE, 4);
+    open_fixture(&gated, "tokens=90,heads_k=2,heads_v=2,dk=64,gated=1", 32, KKT_CASE_ZERO_GATE, 4);
+    open_fixture(&plain, "tokens=90,heads_k=2,heads_v=2,dk=64,gated=0", 32, KKT_CASE_ZERO_GATE, 4);
     double *a = all_parts(&gated), *b = all_parts(&plain);
     assert_memory_equal(a, b, sizeof *a * 90 * 2 * 32);
     free(a);
@@ -190,7 +187,7 @@ static void tail_nan(void **state) {
     (void)state;
     fixture f;
     open_fixture(&f, "batch=2,tokens=150,heads_k=4,heads_v=4,dk=64,dtype=fp16,gated=1", 64,
-                 KKT_SOLVE_CASE_STEEP_GATE, 5);
+                 KKT_CASE_STEEP_GATE, 5);
     const float *g = f.tensors.t[KKT_SOLVE_TENSOR_G].data;
     double steepest = 0.0;
     for (int i = 0; i < 2 * 75 * 4; i++)
@@ -207,9 +204,8 @@ static void tail_nan(void **state) {
 static void trained_growth(void **state) {
     (void)state;
     fixture f;
-    open_fixture(&f, "tokens=512,heads_k=1,heads_v=2,dk=128,gated=1", 128, KKT_SOLVE_CASE_GROWTH,
-                 6);
-    const kkt_solve_part part = {.token = 256, .rows = 128, .head = 1};
+    open_fixture(&f, "tokens=512,heads_k=1,heads_v=2,dk=128,gated=1", 128, KKT_CASE_GROWTH, 6);
+    const kkt_chunk_part part = {.token = 256, .rows = 128, .head = 1};
     static double l[128 * 128], t[128 * 128];
     assert_int_equal(kkt_solve_lower(&f.problem, &f.tensors, &part, l, NULL), KKT_OK);
     static matrix given;
@@ -243,12 +239,11 @@ static void trained_growth(void **state) {
 static void growth_and_bounds(void **state) {
     (void)state;
     static const struct {
-        enum kkt_solve_case input_case;
+        enum kkt_case input_case;
         bool bounded;
     } rows[] = {
-        {KKT_SOLVE_CASE_RANDOM, true},     {KKT_SOLVE_CASE_CORRELATED, true},
-        {KKT_SOLVE_CASE_DUPLICATES, true}, {KKT_SOLVE_CASE_GROWTH, true},
-        {KKT_SOLVE_CASE_LONG_KEYS, false},
+        {KKT_CASE_RANDOM, true}, {KKT_CASE_CORRELATED, true}, {KKT_CASE_DUPLICATES, true},
+        {KKT_CASE_GROWTH, true}, {KKT_CASE_LONG_KEYS, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         fixture f;
@@ -273,9 +268,9 @@ static void inputs_repeat_by_seed(void **state) {
     (void)state;
     fixture a, b, c;
     const char *problem = "sequences=5,tokens=300,heads_k=2,heads_v=4,dk=64";
-    open_fixture(&a, problem, 64, KKT_SOLVE_CASE_RANDOM, 1);
-    open_fixture(&b, problem, 64, KKT_SOLVE_CASE_RANDOM, 1);
-    open_fixture(&c, problem, 64, KKT_SOLVE_CASE_RANDOM, 2);
+    open_fixture(&a, problem, 64, KKT_CASE_RANDOM, 1);
+    open_fixture(&b, problem, 64, KKT_CASE_RANDOM, 1);
+    open_fixture(&c, problem, 64, KKT_CASE_RANDOM, 2);
     for (int i = 0; i < KKT_SOLVE_TENSOR_T; i++) {
         const size_t bytes = (size_t)kkt_tensor_bytes(&a.tensors.t[i].tensor);
         assert_memory_equal(a.tensors.t[i].data, b.tensors.t[i].data, bytes);
@@ -311,7 +306,7 @@ static void check_problems_keep_what_matters(void **state) {
         batches += small.v[KKT_SOLVE_BATCH] > 1;
         variable += small.v[KKT_SOLVE_SEQUENCES] > 2;
     }
-    assert_int_equal(cases, (1u << KKT_SOLVE_CASE_LONG_KEYS) - 1); /* every case but that one */
+    assert_int_equal(cases, (1u << KKT_CASE_LONG_KEYS) - 1); /* every case but that one */
     assert_true(tails && batches && variable);
     problem.v[KKT_SOLVE_GATED] = 0;
     int ungated = 0;
@@ -330,8 +325,8 @@ static void assert_rejected(fixture *f, const char *words) {
 static void bad_inputs_are_named(void **state) {
     (void)state;
     fixture f;
-    open_fixture(&f, "sequences=3,tokens=40,heads_k=1,heads_v=2,dk=64,gated=1", 16,
-                 KKT_SOLVE_CASE_RANDOM, 1);
+    open_fixture(&f, "sequences=3,tokens=40,heads_k=1,heads_v=2,dk=64,gated=1", 16, KKT_CASE_RANDOM,
+                 1);
     float *g = f.tensors.t[KKT_SOLVE_TENSOR_G].data;
     const float kept = g[7];
     g[7] = 0.98f; /* token 3, head 1: a decay factor where its logarithm belongs */
