@@ -4,6 +4,7 @@
 
 #include "db/maintain.h"
 #include "db/recording.h"
+#include "tests/fuzz/sqlite_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,8 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static kkt_db *db;
     kkt_error error = {0};
     int64_t rows = 0;
-    if (!db && kkt_db_open(":memory:", KKT_DB_WRITE, &db, &error) != KKT_OK)
-        abort();
+    if (!db) {
+        fuzz_sqlite_start();
+        if (kkt_db_open(":memory:", KKT_DB_WRITE, &db, &error) != KKT_OK)
+            abort();
+    }
     if (kkt_db_begin(db, &error) != KKT_OK)
         abort();
     kkt_status status =
