@@ -17,7 +17,7 @@
 #include "model/footprint.h"
 
 #define KKT_TENSOR_DIMS 4
-#define KKT_TENSORS_MAX 12
+#define KKT_TENSORS_MAX 24 /* of a kernel, or of all kernels of a pipeline */
 #define KKT_LAUNCHES_MAX 8
 #define KKT_ARGS_MAX 24
 
@@ -97,6 +97,9 @@ typedef struct kkt_launch {
     uint32_t grid[3], block[3], cluster[3]; /* cluster 0,0,0: none */
     int64_t dynamic_smem_bytes;
     int carveout_percent; /* preferred shared-memory carve-out; -1: the driver's choice */
+    bool waits;           /* its device code waits for the launch before it (griddepcontrol.wait)
+                             before it touches memory, so that in a pipeline it may be launched
+                             while that one ends */
     int arg_count;
     kkt_arg args[KKT_ARGS_MAX];
 } kkt_launch;

@@ -12,7 +12,7 @@
 
 #define FLUSH_US 100.0 /* must never show up in a sample */
 #define LAUNCH_US 5.0
-#define CAPTURED_MAX 4
+#define CAPTURED_MAX 8
 
 struct CUmod_st {
     char word[16];
@@ -27,6 +27,7 @@ typedef struct captured {
     void *pointers[3];
     long long n;
     float factor;
+    bool early; /* launched while the one before it ends: takes half the time */
 } captured;
 struct CUgraph_st {
     int count;
@@ -222,9 +223,9 @@ static void run_toy(const captured *launch) {
     } else if (behaves(function, "wronglarge") && large) {
         y[launch->n - 1] += 1.0F;
     } else if (behaves(function, "race")) {
-        y[3] += 1e-7F * (float)(gpu.toy_launches % 4) * y[3];
+        y[3] += 1e-7F * (float)(gpu.toy_launches % 5) * y[3];
     } else if (behaves(function, "racelarge") && large) {
-        y[3] = y[3] * (1.0F + 1e-6F * (float)(gpu.toy_launches % 4));
+        y[3] = y[3] * (1.0F + 1e-6F * (float)(gpu.toy_launches % 5));
     } else if (behaves(function, "unwritten")) {
         memset(&y[launch->n - 1], 0xff, sizeof *y);
     } else if (behaves(function, "unwrittenlarge") && large) {
@@ -312,7 +313,17 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     for (int i = 0; i < 3; i++) {
         memcpy(&launch.pointers[i], arguments[i], sizeof launch.pointers[i]);
     }
-    bool cluster = config->numAttrs == 1 && config->attrs[0].value.clusterDim.x == 1;
+    bool cluster = false;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            cluster = attribute->value.clusterDim.x == 1;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            launch.early = attribute->value.programmaticStreamSerializationAllowed == 1;
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
     if (cluster != (strcmp(function->name, "toy_high") == 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -363,7 +374,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     gpu.graph_launches++;
     for (int i = 0; i < graph->count; i++) {
         run_toy(&graph->launches[i]);
-        gpu.now_us += LAUNCH_US + 0.001 * (double)(gpu.graph_launches * 7 % 13);
+        gpu.now_us += LAUNCH_US * (graph->launches[i].early ? 0.5 : 1.0) +
+                      0.001 * (double)(gpu.graph_launches * 7 % 13);
     }
     return stream != NULL ? gpu.sticky : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -147,10 +147,94 @@ const kkt_kernel toy_kernel = {
     .reference = reference,
 };
 
-kkt_status toy_lookup(const char *name, const kkt_kernel **out, kkt_error *err) {
-    if (strcmp(name, toy_kernel.name) != 0) {
-        return kkt_kernel_parse(name, out, err);
+/* ---- a pipeline: z = 2 y of y = 2 x, and one kernel that gives z = 4 x ---- */
+
+static int next_tensors(const kkt_values *problem, const kkt_values *config, kkt_tensor *out) {
+    int count = tensors(problem, config, out);
+    out[0].name = "y";
+    out[2].name = "z";
+    return count;
+}
+
+static int whole_tensors(const kkt_values *problem, const kkt_values *config, kkt_tensor *out) {
+    int count = tensors(problem, config, out);
+    out[2].name = "z";
+    return count;
+}
+
+static int astray_tensors(const kkt_values *problem, const kkt_values *config, kkt_tensor *out) {
+    int count = next_tensors(problem, config, out);
+    out[0].name = "u"; /* nobody writes it */
+    return count;
+}
+
+static void next_plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                      kkt_plan *out) {
+    plan(problem, config, arch, out);
+    for (int i = 0; i < out->launch_count; i++) {
+        out->launches[i].waits = true;
     }
-    *out = &toy_kernel;
-    return KKT_OK;
+}
+
+static kkt_status whole_reference(const kkt_values *problem, const kkt_values *config,
+                                  kkt_host_tensors *inputs, int64_t part, double *out, size_t size,
+                                  kkt_error *err) {
+    kkt_status status = reference(problem, config, inputs, part, out, size, err);
+    for (size_t i = 0; i < size; i++) {
+        out[i] *= 2.0;
+    }
+    return status;
+}
+
+static const kkt_variant next_variant = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {"parameter", config_params, 2},
+    .plan = next_plan,
+    .tolerance = tolerance,
+};
+static const kkt_variant *const next_variants[] = {&next_variant};
+
+const kkt_kernel toy_next = {
+    .name = "toy_next",
+    .problem = {"problem key", problem_params, 1},
+    .variants = next_variants,
+    .variant_count = 1,
+    .tensors = next_tensors,
+    .cases = cases,
+    .case_count = 2,
+};
+
+const kkt_kernel toy_astray = {
+    .name = "toy_astray",
+    .problem = {"problem key", problem_params, 1},
+    .variants = next_variants,
+    .variant_count = 1,
+    .tensors = astray_tensors,
+    .cases = cases,
+    .case_count = 2,
+};
+
+const kkt_kernel toy_whole = {
+    .name = "toy_whole",
+    .problem = {"problem key", problem_params, 1},
+    .variants = variants,
+    .variant_count = 1,
+    .tensors = whole_tensors,
+    .cases = cases,
+    .case_count = 2,
+    .make_inputs = make_inputs,
+    .part_count = part_count,
+    .part_regions = part_regions,
+    .reference = whole_reference,
+};
+
+kkt_status toy_lookup(const char *name, const kkt_kernel **out, kkt_error *err) {
+    static const kkt_kernel *const toys[] = {&toy_kernel, &toy_next, &toy_astray, &toy_whole};
+    for (size_t i = 0; i < sizeof toys / sizeof *toys; i++) {
+        if (strcmp(name, toys[i]->name) == 0) {
+            *out = toys[i];
+            return KKT_OK;
+        }
+    }
+    return kkt_kernel_parse(name, out, err);
 }

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "db/record.h"
-#include "kernels/kernel.h"
+#include "kernels/pipeline.h"
 #include "model/predict.h"
 #include "tuner/measure/counters.h"
 
@@ -70,6 +70,15 @@ typedef struct kkt_measure_result {
 } kkt_measure_result;
 void kkt_measure_result_free(kkt_measure_result *result);
 
+/* A pipeline to time as one. The members run in this order, all with one chunk size; `whole` is the
+ * kernel that computes the same in one launch, with the pipeline's problem and that chunk size. */
+typedef struct kkt_chain_request {
+    kkt_measure_request whole; /* needs no cubin: its inputs and reference are the pipeline's */
+    const kkt_measure_request *members;
+    size_t count;
+    kkt_launch_order order;
+} kkt_chain_request;
+
 /* What hardware counters say of a candidate. */
 typedef enum kkt_count_state {
     KKT_COUNT_DONE,
@@ -109,6 +118,10 @@ typedef struct kkt_backend_type {
      * NULL where the backend cannot. */
     kkt_status (*retime)(kkt_backend *backend, const kkt_measure_request *requests, size_t count,
                          kkt_measure_result *out, kkt_error *err);
+    /* Checks and times a whole pipeline, whose members were measured before. NULL where the backend
+     * cannot. */
+    kkt_status (*chain)(kkt_backend *backend, const kkt_chain_request *request,
+                        kkt_measure_result *out, kkt_error *err);
     /* Hardware counters of a candidate that was measured before, in a process of its own: never
      * beside a timing. What cannot be counted is a result; an error ends the run (no worker can be
      * started). NULL where the backend has none. */

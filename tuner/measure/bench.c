@@ -121,18 +121,24 @@ static CUresult bind_chunk_inputs(kkt_bench *bench, const kkt_measure_request *r
     return CUDA_SUCCESS;
 }
 
+CUresult kkt_bench_upload(kkt_bench *bench, const kkt_measure_request *request) {
+    if (bench->uploaded) {
+        return CUDA_SUCCESS;
+    }
+    const kkt_host_tensors view = inputs_view(bench, false);
+    kkt_bind_list(request->kernel, request->problem, request->config, &bench->bound);
+    CUresult result = kkt_bind_inputs(&bench->gpu, &bench->input_slab, &view, &bench->bound);
+    bench->uploaded = result == CUDA_SUCCESS;
+    return result;
+}
+
 /* Binds the full problem: inputs in place once, outputs in two sets that are used in turn. */
 static CUresult bind_full(kkt_bench *bench, const kkt_measure_request *request,
                           kkt_bindings sets[KKT_BENCH_SETS]) {
     kkt_gpu *gpu = &bench->gpu;
-    if (!bench->uploaded) {
-        const kkt_host_tensors view = inputs_view(bench, false);
-        kkt_bind_list(request->kernel, request->problem, request->config, &bench->bound);
-        CUresult result = kkt_bind_inputs(gpu, &bench->input_slab, &view, &bench->bound);
-        if (result != CUDA_SUCCESS) {
-            return result;
-        }
-        bench->uploaded = true;
+    CUresult uploaded = kkt_bench_upload(bench, request);
+    if (uploaded != CUDA_SUCCESS) {
+        return uploaded;
     }
     kkt_bindings bound = bench->bound;
     if (request->kernel->make_chunk_inputs != NULL) {
@@ -156,15 +162,15 @@ static CUresult bind_full(kkt_bench *bench, const kkt_measure_request *request,
     return CUDA_SUCCESS;
 }
 
-static void stamp(kkt_measure_result *result) {
+void kkt_bench_stamp(kkt_measure_result *result) {
     time_t now = time(NULL);
     struct tm utc;
     gmtime_r(&now, &utc);
     strftime(result->date, sizeof result->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-static kkt_status lost_device(const kkt_bench *bench, const kkt_measure_result *result,
-                              kkt_error *err) {
+kkt_status kkt_bench_lost(const kkt_bench *bench, const kkt_measure_result *result,
+                          kkt_error *err) {
     return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
                     "GPU %d can no longer be used (%s); check it with nvidia-smi, then run again: "
                     "finished results are kept",
@@ -208,7 +214,8 @@ static kkt_status measure(kkt_bench *bench, const kkt_measure_request *request,
     if (status != KKT_OK || !passed || !prepare_full(bench, request, program, sets, result)) {
         return status;
     }
-    status = kkt_check_full(bench, request, program, sets, result, &passed, err);
+    status = kkt_check_full(bench, request, program, sets, kkt_full_tolerance(request), result,
+                            &passed, err);
     if (status != KKT_OK || !passed) {
         return status;
     }
@@ -227,13 +234,13 @@ static kkt_status measure(kkt_bench *bench, const kkt_measure_request *request,
 kkt_status kkt_bench_measure(kkt_bench *bench, const kkt_measure_request *request,
                              kkt_measure_result *result, kkt_error *err) {
     kkt_program program = {0};
-    stamp(result);
+    kkt_bench_stamp(result);
     kkt_status status = measure(bench, request, &program, result, err);
     if (!bench->replace && !bench->lost) {
         kkt_program_unload(&bench->gpu, &program);
     }
     if (status == KKT_OK && bench->lost) {
-        status = lost_device(bench, result, err);
+        status = kkt_bench_lost(bench, result, err);
     }
     return status;
 }
@@ -250,12 +257,13 @@ static kkt_status open_finalist(kkt_bench *bench, const kkt_measure_request *req
                                 finalist *entry, kkt_measure_result *result, kkt_error *err) {
     kkt_bindings sets[KKT_BENCH_SETS];
     bool passed = false;
-    stamp(result);
+    kkt_bench_stamp(result);
     if (!load(bench, request, &entry->program, result) ||
         !prepare_full(bench, request, &entry->program, sets, result)) {
         return KKT_OK;
     }
-    kkt_status status = kkt_check_full(bench, request, &entry->program, sets, result, &passed, err);
+    kkt_status status = kkt_check_full(bench, request, &entry->program, sets,
+                                       kkt_full_tolerance(request), result, &passed, err);
     if (status == KKT_OK && passed) {
         entry->running =
             kkt_timed_open(bench, &entry->program, sets, request->policy, result, &entry->timed);
@@ -356,7 +364,7 @@ kkt_status kkt_bench_retime(kkt_bench *bench, const kkt_measure_request *request
             kkt_program_unload(&bench->gpu, &entries[i].program);
         }
         if (status == KKT_OK && bench->lost && results[i].reason[0] != '\0') {
-            status = lost_device(bench, &results[i], err);
+            status = kkt_bench_lost(bench, &results[i], err);
         }
     }
 done:
@@ -370,7 +378,7 @@ done:
 kkt_status kkt_bench_run(kkt_bench *bench, const kkt_measure_request *request,
                          kkt_host_tensors *tensors, kkt_measure_result *result, kkt_error *err) {
     kkt_program program = {0};
-    stamp(result);
+    kkt_bench_stamp(result);
     if (load(bench, request, &program, result)) {
         kkt_outcome outcome =
             kkt_bench_once(bench, request, &program, request->problem, tensors, result);
@@ -379,5 +387,5 @@ kkt_status kkt_bench_run(kkt_bench *bench, const kkt_measure_request *request,
     if (!bench->replace && !bench->lost) {
         kkt_program_unload(&bench->gpu, &program);
     }
-    return bench->lost ? lost_device(bench, result, err) : KKT_OK;
+    return bench->lost ? kkt_bench_lost(bench, result, err) : KKT_OK;
 }

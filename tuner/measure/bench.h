@@ -60,6 +60,13 @@ kkt_status kkt_bench_inputs(kkt_bench *bench, const kkt_measure_request *request
 bool kkt_bench_prepare(kkt_bench *bench, const kkt_measure_request *request, kkt_program *program,
                        kkt_bindings sets[KKT_BENCH_SETS], kkt_measure_result *result);
 
+/* A pipeline as one program: its kernels' launches one after the other, what one writes and another
+ * reads bound by name, the rest as the whole kernel has it. The result is checked against the whole
+ * kernel's reference, within the sum of the members' tolerances, then timed. Inputs are the whole
+ * kernel's (kkt_bench_inputs of `chain->whole`). In chain.c. */
+kkt_status kkt_bench_chain(kkt_bench *bench, const kkt_chain_request *chain,
+                           kkt_measure_result *result, kkt_error *err);
+
 /* Gate, full problem, time. `result` comes from kkt_measure_result_init. A bad candidate is a
  * result; an error is what ends the run. */
 kkt_status kkt_bench_measure(kkt_bench *bench, const kkt_measure_request *request,
@@ -74,6 +81,13 @@ kkt_status kkt_bench_run(kkt_bench *bench, const kkt_measure_request *request,
                          kkt_host_tensors *tensors, kkt_measure_result *result, kkt_error *err);
 
 /* ---- the parts, in check.c and timing.c ---- */
+
+/* The inputs on the GPU, in `bench->bound`; nothing where they are there already. */
+CUresult kkt_bench_upload(kkt_bench *bench, const kkt_measure_request *request);
+/* The present date into a result. */
+void kkt_bench_stamp(kkt_measure_result *result);
+/* The error of a lost device; the result says what was seen of it. */
+kkt_status kkt_bench_lost(const kkt_bench *bench, const kkt_measure_result *result, kkt_error *err);
 
 /* True where `status` is a failure: the result is then LAUNCH_FAILED with `what` and the driver's
  * words, and the bench knows whether anything can still run. */
@@ -97,7 +111,10 @@ kkt_status kkt_check_small(kkt_bench *bench, const kkt_measure_request *request,
  * policy.large_parts parts against the reference, and every element against the standard. */
 kkt_status kkt_check_full(kkt_bench *bench, const kkt_measure_request *request,
                           kkt_program *program, const kkt_bindings sets[KKT_BENCH_SETS],
-                          kkt_measure_result *result, bool *passed, kkt_error *err);
+                          double tolerance, kkt_measure_result *result, bool *passed,
+                          kkt_error *err);
+/* What a candidate is allowed on the inputs that are timed. */
+double kkt_full_tolerance(const kkt_measure_request *request);
 
 /* Judges a score of the full problem and keeps the figures of the check with the least headroom.
  * False: the result says `where`, and why. */

@@ -244,9 +244,15 @@ bool kkt_check_judge(const kkt_score *score, double tolerance, const char *where
     return true;
 }
 
+double kkt_full_tolerance(const kkt_measure_request *request) {
+    return request->variant->tolerance(request->problem, request->config,
+                                       kkt_timing_case(request->kernel));
+}
+
 kkt_status kkt_check_full(kkt_bench *bench, const kkt_measure_request *request,
                           kkt_program *program, const kkt_bindings sets[KKT_BENCH_SETS],
-                          kkt_measure_result *result, bool *passed, kkt_error *err) {
+                          double tolerance, kkt_measure_result *result, bool *passed,
+                          kkt_error *err) {
     kkt_host_tensors tensors;
     kkt_score score = {0};
     *passed = false;
@@ -265,8 +271,6 @@ kkt_status kkt_check_full(kkt_bench *bench, const kkt_measure_request *request,
     if (status != KKT_OK) {
         return status;
     }
-    double tolerance = request->variant->tolerance(request->problem, request->config,
-                                                   kkt_timing_case(request->kernel));
     *passed = kkt_check_judge(&score, tolerance, "full problem", result);
     return *passed ? kkt_check_standard(bench, request, &sets[0], &tensors, tolerance, result,
                                         passed, err)

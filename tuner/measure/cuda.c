@@ -212,6 +212,33 @@ static kkt_status cuda_retime(kkt_backend *backend, const kkt_measure_request *r
     return status;
 }
 
+/* ---- pipelines ---- */
+
+static kkt_status cuda_chain(kkt_backend *backend, const kkt_chain_request *request,
+                             kkt_measure_result *out, kkt_error *err) {
+    double seconds = 0.0;
+    bool replace = false;
+    start_result(backend, &request->whole, out);
+    kkt_link_drop(&backend->counter);
+    for (size_t i = 0; i < request->count; i++) {
+        seconds += limit_seconds(&request->members[i]);
+    }
+    kkt_status status = kkt_link_ready(&backend->link, request->whole.arch, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    kkt_packer payload = {0};
+    kkt_wire_pack_chain(&payload, request);
+    status = kkt_link_begin(&backend->link, KKT_WIRE_CHAIN, &payload, err);
+    if (status == KKT_OK) {
+        status = kkt_link_result(&backend->link, seconds, out, &replace, err);
+    }
+    if (replace) {
+        kkt_link_drop(&backend->link);
+    }
+    return status;
+}
+
 /* ---- the caller's own data ---- */
 
 static kkt_status send_inputs(kkt_backend *backend, const kkt_host_tensors *tensors,
@@ -337,5 +364,6 @@ const kkt_backend_type kkt_backend_cuda = {
     .measure = cuda_measure,
     .run = cuda_run,
     .retime = cuda_retime,
+    .chain = cuda_chain,
     .count = cuda_count,
 };

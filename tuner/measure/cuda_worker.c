@@ -96,6 +96,24 @@ static bool serve_measure(server *s, kkt_unpacker *in) {
     return sent;
 }
 
+static bool serve_chain(server *s, kkt_unpacker *in) {
+    kkt_error error = {0};
+    kkt_wire_chain decoded;
+    if (kkt_wire_unpack_chain(in, s->lookup, &decoded, &error) != KKT_OK ||
+        kkt_bench_inputs(&s->bench, &decoded.request.whole, &error) != KKT_OK) {
+        return answer_error(s, &error);
+    }
+    if (!answer_ready(s)) {
+        return false;
+    }
+    kkt_measure_result result;
+    kkt_measure_result_init(&result, decoded.request.whole.policy);
+    kkt_status status = kkt_bench_chain(&s->bench, &decoded.request, &result, &error);
+    bool sent = status == KKT_OK ? answer_result(s, &result) : answer_error(s, &error);
+    kkt_measure_result_free(&result);
+    return sent;
+}
+
 /* Requests of one kernel and problem; anything else is refused. */
 static kkt_status unpack_requests(server *s, kkt_unpacker *in, size_t count,
                                   kkt_wire_request *decoded, kkt_measure_request *requests,
@@ -281,6 +299,8 @@ static bool serve(server *s, const kkt_frame *frame) {
         return serve_measure(s, &in);
     case KKT_WIRE_RETIME:
         return serve_retime(s, &in);
+    case KKT_WIRE_CHAIN:
+        return serve_chain(s, &in);
     case KKT_WIRE_RUN:
         return serve_run(s, &in);
     default:

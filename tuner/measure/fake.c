@@ -16,6 +16,8 @@
 #define IDLE_W 250.0     /* power while a candidate runs: from here ... */
 #define BUSY_W 400.0     /* ... to so much more */
 #define NOISE 0.01       /* a sample is above the candidate's time by at most this share */
+#define GAP 0.02         /* what launches in order cost beside their sum at most, as a share */
+#define OVERLAP 0.05     /* what overlapped ones save at most */
 #define HIT_ONE_IN 10    /* candidates that a fault hits */
 #define FAULTS_MAX 16    /* kinds that can be listed in one run */
 #define OPTION_BYTES 256 /* of the options' text */
@@ -47,7 +49,7 @@ struct kkt_backend {
     unsigned sleep_us; /* what a candidate takes at least: for tests that interrupt a run */
     bool crowded;      /* times are marked as disturbed by another process */
     int tell;          /* a descriptor that gets 'm' for each measurement, 'r' for each of
-                          finalists; 0: none */
+                          finalists, 'p' for each pipeline; 0: none */
     size_t fault_count;
     const fault_kind *faults[FAULTS_MAX];
     /* The first candidates asked: each listed kind hits one of them, so that a small run meets
@@ -265,9 +267,8 @@ static void fake_error_figures(const kkt_measure_request *request, uint64_t hash
     run->rel_fro = share * run->tolerance;
 }
 
-static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *request, bool energy,
-                          kkt_measure_result *out, kkt_error *err) {
-    const kkt_policy *policy = request->policy;
+/* A result without figures yet. */
+static void begin(const kkt_backend *backend, const kkt_policy *policy, kkt_measure_result *out) {
     kkt_measure_result_init(out, policy);
     out->run.gpu = "fake";
     out->run.driver = "none";
@@ -275,21 +276,17 @@ static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *reque
     /* A fixed date: the same seed must give the same bytes. */
     snprintf(out->date, sizeof out->date, "1970-01-01T00:00:00Z");
     usleep(backend->sleep_us);
-    uint64_t hash = candidate_hash(backend->seed, request);
-    const fault_kind *fault = fault_of(backend, hash);
-    if (fault != NULL) {
-        fake_error_figures(request, hash, fault->outcome == KKT_OUTCOME_WRONG_RESULT, &out->run);
-        if (fault->outcome != KKT_OUTCOME_WRONG_RESULT) {
-            out->run.rel_fro = KKT_UNKNOWN_REAL;
-        }
-        kkt_measure_result_set(out, fault->outcome, "%s", fault->reason);
-        return KKT_OK;
-    }
-    fake_error_figures(request, hash, false, &out->run);
+}
+
+/* What a candidate takes: nothing runs faster than the model's lower bound; the noise only adds. */
+static double base_us(const kkt_measure_request *request, uint64_t hash) {
     double bias = 1.0 + BIAS * (2.0 * unit(mix(hash)) - 1.0);
-    /* Nothing runs faster than the model's lower bound; the noise only adds. */
-    double base =
-        fmax(request->prediction->predicted_us * bias, request->prediction->lower_bound_us);
+    return fmax(request->prediction->predicted_us * bias, request->prediction->lower_bound_us);
+}
+
+/* Samples around `base`, as many as the policy asks for. */
+static kkt_status sample(const kkt_backend *backend, const kkt_policy *policy, uint64_t hash,
+                         double base, kkt_measure_result *out, kkt_error *err) {
     size_t most = policy->max_samples > 0 ? (size_t)policy->max_samples : 1;
     out->samples = calloc(most, sizeof *out->samples);
     if (out->samples == NULL) {
@@ -306,11 +303,30 @@ static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *reque
         snprintf(out->disturbed, sizeof out->disturbed, "1 other process uses the GPU (made up)");
     }
     kkt_measure_result_times(out, policy);
-    if (policy->energy_seconds > 0.0 && (energy || policy->energy_each)) {
+    return KKT_OK;
+}
+
+static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *request, bool energy,
+                          kkt_measure_result *out, kkt_error *err) {
+    const kkt_policy *policy = request->policy;
+    begin(backend, policy, out);
+    uint64_t hash = candidate_hash(backend->seed, request);
+    const fault_kind *fault = fault_of(backend, hash);
+    if (fault != NULL) {
+        fake_error_figures(request, hash, fault->outcome == KKT_OUTCOME_WRONG_RESULT, &out->run);
+        if (fault->outcome != KKT_OUTCOME_WRONG_RESULT) {
+            out->run.rel_fro = KKT_UNKNOWN_REAL;
+        }
+        kkt_measure_result_set(out, fault->outcome, "%s", fault->reason);
+        return KKT_OK;
+    }
+    fake_error_figures(request, hash, false, &out->run);
+    kkt_status status = sample(backend, policy, hash, base_us(request, hash), out, err);
+    if (status == KKT_OK && policy->energy_seconds > 0.0 && (energy || policy->energy_each)) {
         double watts = IDLE_W + BUSY_W * unit(mix(hash ^ UINT64_C(0xe7e)));
         out->run.energy_mj = out->run.time_us * watts * 1e-3;
     }
-    return KKT_OK;
+    return status;
 }
 
 /* Says that a measurement was made, before anyone can have stored it. */
@@ -342,6 +358,35 @@ static kkt_status fake_retime(kkt_backend *backend, const kkt_measure_request *r
     return KKT_OK;
 }
 
+/* The members' times added up; what follows at once saves or costs a little. */
+static kkt_status fake_chain(kkt_backend *backend, const kkt_chain_request *request,
+                             kkt_measure_result *out, kkt_error *err) {
+    const kkt_policy *policy = request->whole.policy;
+    uint64_t all = candidate_hash(backend->seed, &request->whole) + (uint64_t)request->order;
+    double base = 0.0, share = 0.0, tolerance = 0.0;
+    begin(backend, policy, out);
+    for (size_t i = 0; i < request->count; i++) {
+        uint64_t hash = candidate_hash(backend->seed, &request->members[i]);
+        fake_error_figures(&request->members[i], hash, false, &out->run);
+        base += base_us(&request->members[i], hash);
+        share = fmax(share, out->run.rel_fro / out->run.tolerance);
+        tolerance += out->run.tolerance;
+        all = mix(all ^ hash);
+    }
+    out->run.tolerance = tolerance;
+    out->run.rel_fro = share * tolerance;
+    const fault_kind *fault = fault_of(backend, all);
+    kkt_status status = KKT_OK;
+    if (fault != NULL) {
+        kkt_measure_result_set(out, fault->outcome, "%s", fault->reason);
+    } else {
+        double gap = request->order == KKT_OVERLAPPED ? -OVERLAP : GAP;
+        status = sample(backend, policy, all, base * (1.0 + gap * unit(mix(all))), out, err);
+    }
+    tell(backend, 'p');
+    return status;
+}
+
 static kkt_status fake_count(kkt_backend *backend, const kkt_measure_request *request,
                              kkt_counts *out, kkt_error *err) {
     (void)err;
@@ -358,5 +403,6 @@ const kkt_backend_type kkt_backend_fake = {
     .measure = fake_measure,
     .run = NULL,
     .retime = fake_retime,
+    .chain = fake_chain,
     .count = fake_count,
 };

@@ -121,13 +121,17 @@ CUresult kkt_check_guards(kkt_gpu *gpu, const kkt_bindings *bindings, int *damag
 /* ---- code ---- */
 
 CUresult kkt_program_load(kkt_gpu *gpu, const void *cubin, kkt_program *out) {
-    memset(out, 0, sizeof *out);
-    return gpu->driver.module_load(&out->module, cubin);
+    if (out->module_count == KKT_MODULES_MAX) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = gpu->driver.module_load(&out->modules[out->module_count], cubin);
+    out->module_count += result == CUDA_SUCCESS;
+    return result;
 }
 
 void kkt_program_unload(kkt_gpu *gpu, kkt_program *program) {
-    if (program->module != NULL) {
-        gpu->driver.module_unload(program->module);
+    for (int i = 0; i < program->module_count; i++) {
+        gpu->driver.module_unload(program->modules[i]);
     }
     memset(program, 0, sizeof *program);
 }
@@ -160,24 +164,38 @@ static CUresult prepare_function(kkt_gpu *gpu, const kkt_launch *launch, CUfunct
     return result;
 }
 
-CUresult kkt_program_prepare(kkt_gpu *gpu, kkt_program *program, const kkt_measure_request *request,
-                             const kkt_values *problem, char *what, size_t size) {
-    memset(&program->plan, 0, sizeof program->plan);
-    request->variant->plan(problem, request->config, request->arch, &program->plan);
-    for (int i = 0; i < program->plan.launch_count; i++) {
-        const kkt_launch *launch = &program->plan.launches[i];
+CUresult kkt_program_append(kkt_gpu *gpu, kkt_program *program, const kkt_plan *plan, char *what,
+                            size_t size) {
+    CUmodule module = program->modules[program->module_count - 1];
+    for (int i = 0; i < plan->launch_count; i++) {
+        const kkt_launch *launch = &plan->launches[i];
         const char *step = "entry point";
-        CUresult result =
-            gpu->driver.module_function(&program->functions[i], program->module, launch->entry);
+        CUfunction function = NULL;
+        if (program->plan.launch_count == KKT_LAUNCHES_MAX) {
+            snprintf(what, size, "%s is launch %d, and a plan has %d at most", launch->entry,
+                     KKT_LAUNCHES_MAX + 1, KKT_LAUNCHES_MAX);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        CUresult result = gpu->driver.module_function(&function, module, launch->entry);
         if (result == CUDA_SUCCESS) {
-            result = prepare_function(gpu, launch, program->functions[i], &step);
+            result = prepare_function(gpu, launch, function, &step);
         }
         if (result != CUDA_SUCCESS) {
             snprintf(what, size, "%s of %s", step, launch->entry);
             return result;
         }
+        program->functions[program->plan.launch_count] = function;
+        program->plan.launches[program->plan.launch_count++] = *launch;
     }
     return CUDA_SUCCESS;
+}
+
+CUresult kkt_program_prepare(kkt_gpu *gpu, kkt_program *program, const kkt_measure_request *request,
+                             const kkt_values *problem, char *what, size_t size) {
+    kkt_plan plan = {0};
+    request->variant->plan(problem, request->config, request->arch, &plan);
+    program->plan.launch_count = 0;
+    return kkt_program_append(gpu, program, &plan, what, size);
 }
 
 /* ---- launch ---- */
@@ -268,8 +286,9 @@ static CUresult fill_argument(const kkt_gpu *gpu, const kkt_arg *arg, const kkt_
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* `early`: while the launch before it ends. */
 static CUresult launch_one(kkt_gpu *gpu, const kkt_launch *launch, CUfunction function,
-                           const kkt_bindings *bindings) {
+                           const kkt_bindings *bindings, bool early) {
     argument values[KKT_ARGS_MAX];
     void *pointers[KKT_ARGS_MAX];
     for (int i = 0; i < launch->arg_count; i++) {
@@ -279,10 +298,20 @@ static CUresult launch_one(kkt_gpu *gpu, const kkt_launch *launch, CUfunction fu
         }
         pointers[i] = &values[i];
     }
-    CUlaunchAttribute cluster = {
-        .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-        .value.clusterDim = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
-    };
+    CUlaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (has_cluster(launch)) {
+        attributes[count++] = (CUlaunchAttribute){
+            .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            .value.clusterDim = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
+        };
+    }
+    if (early) {
+        attributes[count++] = (CUlaunchAttribute){
+            .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            .value.programmaticStreamSerializationAllowed = 1,
+        };
+    }
     CUlaunchConfig config = {
         .gridDimX = launch->grid[0],
         .gridDimY = launch->grid[1],
@@ -292,8 +321,8 @@ static CUresult launch_one(kkt_gpu *gpu, const kkt_launch *launch, CUfunction fu
         .blockDimZ = launch->block[2],
         .sharedMemBytes = (unsigned)launch->dynamic_smem_bytes,
         .hStream = gpu->stream,
-        .attrs = &cluster,
-        .numAttrs = has_cluster(launch) ? 1 : 0,
+        .attrs = attributes,
+        .numAttrs = count,
     };
     return gpu->driver.launch(&config, function, pointers, NULL);
 }
@@ -301,8 +330,9 @@ static CUresult launch_one(kkt_gpu *gpu, const kkt_launch *launch, CUfunction fu
 CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program,
                             const kkt_bindings *bindings) {
     for (int i = 0; i < program->plan.launch_count; i++) {
-        CUresult result =
-            launch_one(gpu, &program->plan.launches[i], program->functions[i], bindings);
+        const kkt_launch *launch = &program->plan.launches[i];
+        bool early = program->overlapped && launch->waits && i > 0;
+        CUresult result = launch_one(gpu, launch, program->functions[i], bindings, early);
         if (result != CUDA_SUCCESS) {
             return result;
         }

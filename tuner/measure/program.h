@@ -31,20 +31,28 @@ CUresult kkt_poison(kkt_gpu *gpu, const kkt_slab *slab);
 /* `*damaged`: a tensor whose guard zones were written to, -1 for none. */
 CUresult kkt_check_guards(kkt_gpu *gpu, const kkt_bindings *bindings, int *damaged);
 
-/* The loaded code of a candidate and its plan for one problem. */
+#define KKT_MODULES_MAX 4
+
+/* The loaded code of a candidate, or of the kernels of a pipeline, and the plan for one problem. */
 typedef struct kkt_program {
-    CUmodule module;
+    int module_count;
+    CUmodule modules[KKT_MODULES_MAX];
     kkt_plan plan;
     CUfunction functions[KKT_LAUNCHES_MAX];
+    bool overlapped; /* launches that wait by themselves begin while the one before them ends */
 } kkt_program;
 
-/* Loads the cubin. */
+/* Loads a cubin, beside what is loaded already: `out` is zero at first. */
 CUresult kkt_program_load(kkt_gpu *gpu, const void *cubin, kkt_program *out);
 void kkt_program_unload(kkt_gpu *gpu, kkt_program *program);
 /* Makes the plan and sets what its functions need (shared memory, carve-out, cluster). `what`
  * names the entry and the step that failed. */
 CUresult kkt_program_prepare(kkt_gpu *gpu, kkt_program *program, const kkt_measure_request *request,
                              const kkt_values *problem, char *what, size_t size);
+/* Appends launches of the module that was loaded last; what they need of it is set. CUresult's
+ * INVALID_VALUE with `what` where there are more than a program can hold. */
+CUresult kkt_program_append(kkt_gpu *gpu, kkt_program *program, const kkt_plan *plan, char *what,
+                            size_t size);
 /* Launches the whole plan (asynchronous). */
 CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings);
 /* The plan as a graph; launched with driver.graph_launch. */

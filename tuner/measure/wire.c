@@ -139,6 +139,35 @@ kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
     return KKT_OK;
 }
 
+void kkt_wire_pack_chain(kkt_packer *out, const kkt_chain_request *request) {
+    kkt_pack_i64(out, (int64_t)request->order);
+    kkt_pack_i64(out, (int64_t)request->count);
+    kkt_wire_pack_request(out, &request->whole);
+    for (size_t i = 0; i < request->count; i++) {
+        kkt_wire_pack_request(out, &request->members[i]);
+    }
+}
+
+kkt_status kkt_wire_unpack_chain(kkt_unpacker *in, kkt_kernel_lookup lookup, kkt_wire_chain *out,
+                                 kkt_error *err) {
+    memset(out, 0, sizeof *out);
+    out->request.order = (kkt_launch_order)unpack_within(in, 0, KKT_LAUNCH_ORDER_COUNT - 1);
+    out->request.count = (size_t)unpack_within(in, 1, KKT_MEMBERS_MAX);
+    out->request.members = out->requests;
+    kkt_status status = kkt_wire_unpack_request(in, lookup, &out->whole, err);
+    out->request.whole = out->whole.request;
+    for (size_t i = 0; i < out->request.count && status == KKT_OK; i++) {
+        status = kkt_wire_unpack_request(in, lookup, &out->members[i], err);
+        out->requests[i] = out->members[i].request;
+        if (status == KKT_OK && out->requests[i].cubin_size == 0) {
+            status = kkt_fail(err, KKT_ERR_INPUT, 0, "a member of a pipeline has no code");
+        }
+    }
+    return status == KKT_OK && !kkt_unpack_done(in)
+               ? kkt_fail(err, KKT_ERR_INPUT, 0, "a worker request is damaged")
+               : status;
+}
+
 /* The record's numbers, in the order they travel. */
 static const size_t FIGURES[] = {
     offsetof(kkt_run_record, time_us),          offsetof(kkt_run_record, time_low_us),

@@ -13,6 +13,7 @@ typedef enum kkt_wire_kind {
     KKT_WIRE_MEASURE,   /* parent: one request; answer READY once inputs are there, then RESULT */
     KKT_WIRE_RETIME,    /* parent: requests of one problem; READY, then a RESULT for each */
     KKT_WIRE_RUN,       /* parent: one request, then TENSORs; READY, RESULT, then TENSORs */
+    KKT_WIRE_CHAIN,     /* parent: a pipeline; answer READY once inputs are there, then RESULT */
     KKT_WIRE_COUNT,     /* parent, to the counting worker: one request; READY, then COUNTS */
     KKT_WIRE_TENSOR,
     KKT_WIRE_INFO,
@@ -38,6 +39,18 @@ void kkt_wire_pack_request(kkt_packer *out, const kkt_measure_request *request);
 /* KKT_ERR_INPUT where the bytes are no valid request; the reader may be left anywhere then. */
 kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
                                    kkt_wire_request *out, kkt_error *err);
+
+/* A pipeline as decoded; as kkt_wire_request. The whole kernel has no cubin. */
+typedef struct kkt_wire_chain {
+    kkt_chain_request request;
+    kkt_wire_request whole, members[KKT_MEMBERS_MAX];
+    kkt_measure_request requests[KKT_MEMBERS_MAX];
+} kkt_wire_chain;
+
+void kkt_wire_pack_chain(kkt_packer *out, const kkt_chain_request *request);
+/* KKT_ERR_INPUT where the bytes are no valid pipeline. */
+kkt_status kkt_wire_unpack_chain(kkt_unpacker *in, kkt_kernel_lookup lookup, kkt_wire_chain *out,
+                                 kkt_error *err);
 
 /* `replace`: the worker's context is lost, the parent must start another. Date, figures, reason
  * and samples travel; gpu, driver and policy are the parent's own. */

@@ -343,6 +343,42 @@ static void a_crowd_is_noted(void **state) {
     kkt_backend_find("fake")->close(backend);
 }
 
+static void time_chain(kkt_backend *backend, kkt_launch_order order, kkt_measure_result *out) {
+    static candidate members[2], whole;
+    kkt_error err = {0};
+    make(&whole, 0);
+    make(&members[0], 10);
+    make(&members[1], 20);
+    kkt_measure_request requests[2] = {members[0].request, members[1].request};
+    kkt_chain_request chain = {
+        .whole = whole.request, .members = requests, .count = 2, .order = order};
+    assert_int_equal(kkt_backend_find("fake")->chain(backend, &chain, out, &err), KKT_OK);
+}
+
+/* In order costs a little beside the members' own times, overlapped saves a little. */
+static void a_pipeline_takes_about_its_members_sum(void **state) {
+    (void)state;
+    kkt_backend *backend = open_fake("seed=3");
+    kkt_measure_result first, second, ordered, again, overlapped;
+    measure(backend, 10, &first);
+    measure(backend, 20, &second);
+    double sum = first.run.time_us + second.run.time_us;
+    time_chain(backend, KKT_IN_ORDER, &ordered);
+    time_chain(backend, KKT_IN_ORDER, &again);
+    time_chain(backend, KKT_OVERLAPPED, &overlapped);
+    assert_int_equal(ordered.run.outcome, KKT_OUTCOME_OK);
+    assert_true(ordered.run.time_us > 0.99 * sum && ordered.run.time_us < 1.03 * sum);
+    assert_true(ordered.run.time_us == again.run.time_us);
+    assert_true(overlapped.run.time_us < ordered.run.time_us);
+    assert_true(overlapped.run.time_us > 0.94 * sum);
+    assert_true(ordered.run.tolerance == 8e-3 && ordered.run.rel_fro < 8e-3);
+    kkt_measure_result *const all[] = {&first, &second, &ordered, &again, &overlapped};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        kkt_measure_result_free(all[i]);
+    }
+    kkt_backend_find("fake")->close(backend);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_do_not_depend_on_order),
@@ -354,6 +390,7 @@ int main(void) {
         cmocka_unit_test(retiming_agrees),
         cmocka_unit_test(energy_on_request),
         cmocka_unit_test(a_crowd_is_noted),
+        cmocka_unit_test(a_pipeline_takes_about_its_members_sum),
         cmocka_unit_test(bad_options_are_named),
         cmocka_unit_test(policy_text_is_canonical),
     };

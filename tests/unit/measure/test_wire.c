@@ -301,6 +301,43 @@ static void tensors_must_fit_their_shape(void **state) {
     kkt_host_tensors_free(&list);
 }
 
+/* Two members and the whole; the second one's code is cut off. */
+static void a_pipeline_travels(void **state) {
+    (void)state;
+    sample s;
+    kkt_packer out = {0};
+    kkt_error err = {0};
+    static kkt_wire_chain got;
+    make(&s);
+    kkt_measure_request members[2] = {s.request, s.request};
+    kkt_chain_request sent = {.whole = s.request, .members = members, .count = 2};
+    sent.whole.cubin_size = 0;
+    sent.order = KKT_OVERLAPPED;
+    kkt_wire_pack_chain(&out, &sent);
+    kkt_unpacker in = {.data = out.data, .size = out.size};
+    assert_int_equal(kkt_wire_unpack_chain(&in, kkt_kernel_parse, &got, &err), KKT_OK);
+    assert_int_equal(got.request.order, KKT_OVERLAPPED);
+    assert_int_equal(got.request.count, 2);
+    assert_int_equal(got.request.whole.cubin_size, 0);
+    assert_memory_equal(got.request.members[1].cubin, CUBIN, sizeof CUBIN);
+    assert_true(
+        kkt_values_equal(&s.request.kernel->problem, got.request.members[1].problem, &s.problem));
+    for (size_t size = 0; size < out.size; size++) {
+        unsigned char *copy = malloc(size + 1);
+        assert_non_null(copy);
+        memcpy(copy, out.data, size);
+        in = (kkt_unpacker){.data = copy, .size = size};
+        assert_int_not_equal(kkt_wire_unpack_chain(&in, kkt_kernel_parse, &got, &err), KKT_OK);
+        free(copy);
+    }
+    kkt_packer_free(&out);
+    members[1].cubin_size = 0;
+    kkt_wire_pack_chain(&out, &sent);
+    in = (kkt_unpacker){.data = out.data, .size = out.size};
+    assert_int_equal(kkt_wire_unpack_chain(&in, kkt_kernel_parse, &got, &err), KKT_ERR_INPUT);
+    kkt_packer_free(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_travels),
@@ -311,6 +348,7 @@ int main(void) {
         cmocka_unit_test(impossible_times_are_refused),
         cmocka_unit_test(info_and_error_travel),
         cmocka_unit_test(tensors_must_fit_their_shape),
+        cmocka_unit_test(a_pipeline_travels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
