@@ -27,7 +27,8 @@ typedef struct kkt_db_changes {
 } kkt_db_changes;
 
 /* Adds to `db` what the database at `path` has and it lacks, in one transaction. Provenance is
- * kept; merging again adds nothing. */
+ * kept; merging again adds nothing. Where a row then means nothing (kkt_db_check), none is added:
+ * KKT_ERR_INPUT. */
 kkt_status kkt_db_merge(kkt_db *db, const char *path, kkt_db_changes *out, kkt_error *err);
 
 /* Copies every readable and sound row of a damaged database into a new file; the damaged one is

@@ -157,6 +157,21 @@ kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *fi
     return KKT_OK;
 }
 
+static void keep_first(void *context, const char *finding) {
+    kkt_text *first = context;
+    if (first->length == 0)
+        kkt_text_add(first, finding);
+}
+
+kkt_status kkt_db_check_meaning(kkt_db *db, kkt_text *first, kkt_error *err) {
+    checker c = {.db = db, .report = keep_first, .context = first};
+    kkt_status status = kkt_db_add_checks(db, err);
+    for (size_t i = 0; status == KKT_OK && i < sizeof semantic_checks / sizeof semantic_checks[0];
+         i++)
+        find_rows(&c, semantic_checks[i]);
+    return status;
+}
+
 /* ---- summary ---- */
 
 /* Counts rows by the name in the first column, into the place the parser gives. */

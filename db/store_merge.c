@@ -130,6 +130,22 @@ static kkt_status merge_all(merger *m, kkt_error *err) {
     return status;
 }
 
+/* What was copied is read back: a row that means nothing must not spoil a sound database. */
+static kkt_status merge_checked(merger *m, kkt_error *err) {
+    kkt_text finding = {0};
+    kkt_status status = merge_all(m, err);
+    if (status == KKT_OK)
+        status = kkt_db_check_meaning(m->to, &finding, err);
+    if (status == KKT_OK && finding.length > 0)
+        status =
+            kkt_fail(err, KKT_ERR_INPUT, 0,
+                     "merging '%s' would leave '%s' with: %s; 'kkttune db check' lists what is "
+                     "wrong with each, 'kkttune db recover' copies what is sound",
+                     m->from->path, m->to->path, finding.data);
+    kkt_text_free(&finding);
+    return status;
+}
+
 kkt_status kkt_db_merge(kkt_db *db, const char *path, kkt_db_changes *out, kkt_error *err) {
     merger m = {.to = db};
     *out = (kkt_db_changes){0};
@@ -139,7 +155,7 @@ kkt_status kkt_db_merge(kkt_db *db, const char *path, kkt_db_changes *out, kkt_e
     kkt_savepoint savepoint;
     status = kkt_savepoint_begin(db, &savepoint, err);
     if (status == KKT_OK)
-        status = kkt_savepoint_end(db, savepoint, merge_all(&m, err), err);
+        status = kkt_savepoint_end(db, savepoint, merge_checked(&m, err), err);
     if (status == KKT_OK)
         *out = m.added;
     kkt_db_close(m.from);

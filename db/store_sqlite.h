@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include "base/text.h"
 #include "db/store.h"
 
 #define KKT_DB_APPLICATION_ID 0x6b6b7474 /* "kktt" */
@@ -55,6 +56,9 @@ kkt_status kkt_db_scope_end(kkt_db *db, bool own, kkt_status status, kkt_error *
 kkt_status kkt_db_add_functions(kkt_db *db, kkt_error *err);
 /* Registers canonical(text), outcome(name) and samples(json, count): 1 where sound, else 0. */
 kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err);
+/* What kkt_db_check says of the rows' meaning alone: its first finding, nothing where all is well.
+ */
+kkt_status kkt_db_check_meaning(kkt_db *db, kkt_text *first, kkt_error *err);
 /* Makes the tables of a new database, or brings an older one up to date, in one transaction. */
 kkt_status kkt_db_migrate(kkt_db *db, kkt_error *err);
 /* "process 4711 (kkttune)", or "another process" where the kernel does not tell who has locked the

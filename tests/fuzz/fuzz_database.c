@@ -20,6 +20,15 @@ static kkt_status visit(void *context, const kkt_result *result, kkt_error *err)
     return KKT_OK;
 }
 
+static kkt_status visit_pipeline(void *context, const kkt_pipeline_record *record, kkt_error *err) {
+    (void)err;
+    int64_t *rows = context;
+    ++*rows;
+    if (!record->pipeline || !record->problem || record->run.outcome >= KKT_OUTCOME_COUNT)
+        abort();
+    return KKT_OK;
+}
+
 static void expect_said(kkt_status status, const kkt_error *error) {
     if (status != KKT_OK && error->message[0] == '\0')
         abort();
@@ -31,6 +40,8 @@ static void look_into(kkt_db *db) {
     expect_said(kkt_db_check(db, NULL, NULL, &findings, &error), &error);
     error = (kkt_error){0};
     expect_said(kkt_db_results(db, NULL, NULL, visit, &rows, &error), &error);
+    error = (kkt_error){0};
+    expect_said(kkt_db_pipeline_runs(db, NULL, NULL, visit_pipeline, &rows, &error), &error);
 }
 
 static void merge(kkt_db *into) {
@@ -38,7 +49,12 @@ static void merge(kkt_db *into) {
     kkt_db_changes changes;
     if (kkt_db_begin(into, &error) != KKT_OK)
         abort();
-    expect_said(kkt_db_merge(into, path, &changes, &error), &error);
+    kkt_status status = kkt_db_merge(into, path, &changes, &error);
+    expect_said(status, &error);
+    int64_t findings = 0;
+    if (status == KKT_OK && changes.candidates > 0 &&
+        (kkt_db_check(into, NULL, NULL, &findings, &error) != KKT_OK || findings != 0))
+        abort();
     kkt_db_rollback(into);
 }
 

@@ -21,16 +21,21 @@ static findings check(kkt_db *db) {
     return f;
 }
 
-static void assert_finds(const fixture *f, const char *damage, const char *says) {
-    kkt_error error;
+/* Runs SQL behind the store's back. */
+static void execute(const char *path, const char *sql) {
     sqlite3 *handle = NULL;
-    assert_int_equal(sqlite3_open(f->path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
     char *message = NULL;
     sqlite3_exec(handle, "SAVEPOINT undo", NULL, NULL, NULL);
-    if (sqlite3_exec(handle, damage, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg("%s: %s", damage, message);
+    if (sqlite3_exec(handle, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
     sqlite3_exec(handle, "RELEASE undo", NULL, NULL, NULL);
     sqlite3_close(handle);
+}
+
+static void assert_finds(const fixture *f, const char *damage, const char *says) {
+    kkt_error error;
+    execute(f->path, damage);
     kkt_db *db = NULL;
     assert_ok(kkt_db_open(f->path, KKT_DB_READ, &db, &error));
     findings found = check(db);
@@ -185,6 +190,35 @@ static void test_merge_keeps_failures_apart(void **state) {
     assert_int_equal(added.runs, 0);
     assert_int_equal(count_runs(db), 3);
     kkt_db_close(db);
+}
+
+/* A file of sound pages whose rows mean nothing. */
+static void test_merge_refuses_unsound_rows(void **state) {
+    const fixture *f = *state;
+    static const char *const faults[] = {
+        "UPDATE samples SET times_us = '[1,2'",
+        "UPDATE runs SET outliers = sample_count + 1",
+        "UPDATE runs SET time_us = time_high_us + 1",
+        "UPDATE configurations SET text = 'c=1,' || text",
+    };
+    kkt_error error;
+    char other[160];
+    snprintf(other, sizeof other, "%s/other.db", f->folder);
+    fill(f->path, 1, HASH_A);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        kkt_db *db = NULL;
+        kkt_db_changes added;
+        fill(other, 2, HASH_B);
+        execute(other, faults[i]);
+        assert_ok(kkt_db_open(f->path, KKT_DB_WRITE, &db, &error));
+        assert_status(KKT_ERR_INPUT, kkt_db_merge(db, other, &added, &error));
+        assert_says("other.db");
+        assert_int_equal(added.runs, 0);
+        assert_int_equal(count_runs(db), 1);
+        assert_int_equal(check(db).count, 0);
+        kkt_db_close(db);
+        unlink(other);
+    }
 }
 
 /* Overwrites a page of the file with noise. */
@@ -366,6 +400,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_semantic_checks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_is_idempotent, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_keeps_failures_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_merge_refuses_unsound_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recover_from_any_damaged_page, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recover_keeps_all_of_a_sound_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_view, setup, teardown),
