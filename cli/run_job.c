@@ -53,16 +53,43 @@ static kkt_status parse_budget(const char *text, kkt_session_options *out, kkt_e
     return status;
 }
 
+static kkt_status check_problem(const kkt_kernel *kernel, const char *problem, kkt_error *err) {
+    kkt_values values;
+    char reason[240];
+    kkt_params_defaults(&kernel->problem, &values);
+    kkt_status status =
+        kkt_params_parse(&kernel->problem, problem ? problem : "", &values, NULL, err);
+    if (status == KKT_OK && !kkt_kernel_problem_valid(kernel, &values, reason, sizeof reason)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", kernel->name, reason);
+    }
+    return status;
+}
+
+/* A pipeline's problem is that of its whole kernel; of parameters it has the chunk size alone. */
+static kkt_status check_pipeline(const kkt_session_options *o, kkt_error *err) {
+    kkt_pipeline_kernels p;
+    kkt_values values;
+    const char *missing = NULL;
+    if (!kkt_pipeline_open(o->pipeline, &p, &missing)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s needs the kernel %s, which is not there yet",
+                        o->pipeline->name, missing);
+    }
+    kkt_param chunk = {.name = p.whole->chunk_param, .count = p.chunk_count, .fallback = 64};
+    memcpy(chunk.values, p.chunks, sizeof p.chunks);
+    const kkt_param_table table = {"parameter of a pipeline", &chunk, 1};
+    kkt_params_defaults(&table, &values);
+    kkt_status status = check_problem(p.whole, o->problem, err);
+    return status == KKT_OK ? kkt_params_parse(&table, o->fixed ? o->fixed : "", &values, NULL, err)
+                            : status;
+}
+
 /* Problem and held parameters, so that a wrong one leaves nothing behind. */
 static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
     kkt_values values;
-    char reason[240];
-    kkt_params_defaults(&o->kernel->problem, &values);
-    kkt_status status =
-        kkt_params_parse(&o->kernel->problem, o->problem ? o->problem : "", &values, NULL, err);
-    if (status == KKT_OK && !kkt_kernel_problem_valid(o->kernel, &values, reason, sizeof reason)) {
-        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", o->kernel->name, reason);
+    if (o->pipeline) {
+        return check_pipeline(o, err);
     }
+    kkt_status status = check_problem(o->kernel, o->problem, err);
     for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {
         const kkt_param_table *table = &o->kernel->variants[v]->params;
         kkt_params_defaults(table, &values);
@@ -71,15 +98,18 @@ static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
     return status;
 }
 
-static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err) {
+static kkt_status parse_options(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                                kkt_error *err) {
+    bool one = kernel || pipeline;
     kkt_session_options *o = &j->options;
     size_t count;
     int64_t seed = 1;
     const char *seed_text = kkt_args_get(j->args, "--seed");
     kkt_policy_defaults(&o->policy);
     o->kernel = kernel;
-    o->problem = kernel ? kkt_args_get(j->args, "--problem") : NULL;
-    o->fixed = kernel ? kkt_args_get(j->args, "--config") : NULL;
+    o->pipeline = pipeline;
+    o->problem = one ? kkt_args_get(j->args, "--problem") : NULL;
+    o->fixed = one ? kkt_args_get(j->args, "--config") : NULL;
     o->exhaustive = kkt_args_has(j->args, "--exhaustive");
     o->retry = kkt_args_has(j->args, "--retry");
     o->revalidate = kkt_args_has(j->args, "--revalidate");
@@ -104,7 +134,7 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, kkt_error *err
     if (status == KKT_OK) {
         status = kkt_backend_choice_check(j->args, err);
     }
-    return status == KKT_OK && kernel ? check_texts(o, err) : status;
+    return status == KKT_OK && one ? check_texts(o, err) : status;
 }
 
 /* ---- results ---- */
@@ -222,6 +252,7 @@ static void add_counts(kkt_json *root, const kkt_session_counts *c) {
         {"quarantined", c->quarantined},
         {"counted", c->counted},
         {"disturbed", c->disturbed},
+        {"pipelines", c->pipelines},
     };
     kkt_json *counts = kkt_json_add_object(root, "candidates");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -276,6 +307,9 @@ static void print_summary(job *j, const kkt_view *view, const kkt_session_summar
                "--retry does\n",
                (long long)c->quarantined);
     }
+    if (c->pipelines > 0) {
+        printf("%lld whole pipelines were timed end to end\n", (long long)c->pipelines);
+    }
     if (c->disturbed > 0) {
         printf("%lld timings were disturbed by something else on the GPU; their rows say by what\n",
                (long long)c->disturbed);
@@ -319,7 +353,9 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
 
 static void on_event(void *context, const kkt_session_event *event) {
     job *j = context;
-    kkt_progress_result(&j->progress, event);
+    if (strcmp(event->step, "pipeline") != 0) { /* not of the problem at hand */
+        kkt_progress_result(&j->progress, event);
+    }
     kkt_run_log_event(j->log, event);
 }
 
@@ -329,10 +365,11 @@ static void on_note(void *context, const char *line) {
     kkt_run_log_note(j->log, line);
 }
 
-static kkt_status prepare(job *j, const kkt_kernel *kernel, kkt_error *err) {
+static kkt_status prepare(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                          kkt_error *err) {
     kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
     if (status == KKT_OK) {
-        status = parse_options(j, kernel, err);
+        status = parse_options(j, kernel, pipeline, err);
     }
     if (status == KKT_OK) {
         status = kkt_folder_make(j->out_folder, err);
@@ -385,13 +422,14 @@ static kkt_status judge(const job *j, const kkt_session_counts *c, kkt_error *er
     return kkt_fail(err, KKT_ERR_MISSING, 0,
                     "no candidate of %s with %s works: all %lld that were tried failed%s; the "
                     "report says which and why",
-                    o->kernel->name, o->problem, (long long)failed,
+                    o->kernel ? o->kernel->name : o->pipeline->name, o->problem, (long long)failed,
                     c->quarantined > 0 ? ", some in an earlier run (--retry tries them again)"
                                        : "");
 }
 
-static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
-    kkt_status status = prepare(j, kernel, err);
+static kkt_status run(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                      kkt_error *err) {
+    kkt_status status = prepare(j, kernel, pipeline, err);
     if (status != KKT_OK) {
         return status;
     }
@@ -424,7 +462,8 @@ static kkt_status run(job *j, const kkt_kernel *kernel, kkt_error *err) {
     return status == KKT_OK ? judge(j, &summary.counts, err) : status;
 }
 
-kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error *err) {
+kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                       kkt_error *err) {
     job j = {
         .args = args,
         .json = kkt_args_has(args, "--json"),
@@ -433,7 +472,7 @@ kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error
         .arena = kkt_arena_open(),
         .files = kkt_json_array(),
     };
-    kkt_status status = run(&j, kernel, err);
+    kkt_status status = run(&j, kernel, pipeline, err);
     kkt_run_log_close(j.log);
     kkt_backend_choice_drop(&j.on);
     kkt_compile_pool_close(j.pool);

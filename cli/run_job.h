@@ -3,7 +3,7 @@
 #define KKT_CLI_RUN_JOB_H
 
 #include "cli/command.h"
-#include "kernels/kernel.h"
+#include "kernels/pipeline.h"
 
 /* Options of both commands. */
 #define KKT_RUN_OPTIONS                                                                            \
@@ -27,7 +27,8 @@
         "--cache", "DIR", "cubin cache; default $XDG_CACHE_HOME/kkttune"                           \
     }
 
-/* `kernel` NULL: all families. */
-kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, kkt_error *err);
+/* One kernel, or one pipeline with its kernels; both NULL: all. */
+kkt_status kkt_run_job(const kkt_args *args, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                       kkt_error *err);
 
 #endif

@@ -47,10 +47,12 @@ const char *kkt_tier_name(kkt_tier tier) {
 
 /* ---- tasks ---- */
 
-kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
-                            const char *problem, kkt_error *err) {
-    task *t = &s->tasks[s->task_count];
+kkt_status session_open_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                             const char *problem, const char *fixed, task *t, kkt_error *err) {
     char reason[240];
+    memset(t, 0, sizeof *t);
+    t->fixed = fixed;
+    t->evals = EVALS_PER_TASK;
     t->kernel = kernel;
     t->variant = variant;
     kkt_params_defaults(&kernel->problem, &t->problem);
@@ -65,8 +67,14 @@ kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_vari
     kkt_params_format(&kernel->problem, &t->problem, &text);
     t->problem_text = kkt_arena_strdup(s->arena, kkt_text_get(&text));
     kkt_text_free(&text);
-    status = kkt_space_open(kernel, variant, &t->problem, s->options->arch, s->options->device,
-                            s->options->fixed, &t->space, err);
+    return kkt_space_open(kernel, variant, &t->problem, s->options->arch, s->options->device, fixed,
+                          &t->space, err);
+}
+
+kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                            const char *problem, kkt_error *err) {
+    kkt_status status = session_open_task(s, kernel, variant, problem, s->options->fixed,
+                                          &s->tasks[s->task_count], err);
     s->task_count += status == KKT_OK;
     return status;
 }
@@ -98,6 +106,9 @@ static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *er
 }
 
 static kkt_status make_tasks(session *s, kkt_error *err) {
+    if (s->options->pipeline) {
+        return session_pipeline_tasks(s, err);
+    }
     size_t count;
     size_t most = 0;
     const kkt_kernel *const *kernels = kkt_kernels(&count);
@@ -145,7 +156,7 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
         }
         reason = s->tasks[i].commonest_reject;
     }
-    if (!kernel) {
+    if (!kernel && !s->options->pipeline) {
         if (s->options->note && reason) {
             s->options->note(s->options->event_context,
                              kkt_arena_printf(s->arena, "nothing can run on %s: %s",
@@ -153,14 +164,14 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
         }
         return KKT_OK;
     }
+    const char *name = kernel ? kernel->name : s->options->pipeline->name;
     if (s->task_count == 0) {
         return kkt_fail(
             err, KKT_ERR_INPUT, 0,
-            "%s has no device code yet; 'kkttune model' shows what the model says of it",
-            kernel->name);
+            "%s has no device code yet; 'kkttune model' shows what the model says of it", name);
     }
-    return kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s can run here: %s",
-                    kernel->name, reason ? reason : "the space is empty");
+    return kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s can run here: %s", name,
+                    reason ? reason : "the space is empty");
 }
 
 /* How many candidates each task may try. */
@@ -169,7 +180,7 @@ static void share_budget(session *s) {
     for (size_t i = 0; i < s->task_count; i++) {
         task *t = &s->tasks[i];
         int64_t tasks = (int64_t)(s->task_count - i);
-        int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : EVALS_PER_TASK;
+        int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : t->evals;
         if (s->options->budget_evals > 0) {
             share = left / tasks + (left % tasks != 0);
         }
@@ -213,7 +224,7 @@ static kkt_status measure_all(session *s, kkt_error *err) {
     for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
         status = measure_task(s, &s->tasks[i], s->task_count - i, err);
     }
-    return status;
+    return status == KKT_OK ? session_time_pipelines(s, err) : status;
 }
 
 typedef struct tally {

@@ -30,8 +30,8 @@ kkt_status kkt_counters_scope_parse(const char *name, kkt_counters_scope *out, k
 
 /* Something that became of a candidate, as it happens. Pointers are borrowed for the call. */
 typedef struct kkt_session_event {
-    const char *step; /* "compile", "measure", "finalist" or "reuse" */
-    const kkt_identity *id;
+    const char *step;       /* "compile", "measure", "finalist", "reuse" or "pipeline" */
+    const kkt_identity *id; /* of a pipeline: its name, how it was launched, and its chunk size */
     kkt_outcome outcome;
     const char *reason;        /* NULL: none */
     const kkt_run_record *run; /* NULL: it was not run in this session */
@@ -42,9 +42,12 @@ typedef struct kkt_session_event {
 typedef struct kkt_session_options {
     const kkt_arch *arch;
     const kkt_device *device;
-    const kkt_kernel *kernel; /* NULL: all */
-    const char *problem;      /* NULL: the kernel's default problems */
-    const char *fixed;        /* "chunk=64": parameters held; NULL: none */
+    const kkt_kernel *kernel; /* NULL: all, or those of the pipeline */
+    /* Its kernels are tuned at every chunk size that they share, on all of its problems, then timed
+     * together. NULL: those of the main job, where `kernel` is NULL, too. */
+    const kkt_pipeline *pipeline;
+    const char *problem; /* of the kernel or pipeline; NULL: its default problems */
+    const char *fixed;   /* "chunk=64": parameters held; NULL: none. Of a pipeline: chunk alone. */
     const kkt_search_type *search;
     uint64_t seed;
     int64_t budget_evals;  /* whole run, reused results included; 0: 64 a kernel and
@@ -78,6 +81,7 @@ typedef struct kkt_session_counts {
     int64_t quarantined; /* of `reused`: failed before, not tried again */
     int64_t counted;     /* by hardware counters */
     int64_t disturbed;   /* timings that something else disturbed */
+    int64_t pipelines;   /* whole pipelines that were timed */
 } kkt_session_counts;
 
 typedef struct kkt_session_summary {

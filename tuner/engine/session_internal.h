@@ -14,7 +14,9 @@ typedef struct task {
     const kkt_variant *variant;
     kkt_values problem;
     const char *problem_text; /* canonical; in the session's arena */
+    const char *fixed;        /* parameters held; NULL: none */
     kkt_space *space;
+    int64_t evals;                /* that it may try where no budget is given */
     int64_t points;               /* that the model does not reject */
     int64_t share;                /* of the budget of evals, at most `points` */
     const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
@@ -91,6 +93,9 @@ void session_close(session *s);
 /* Fills the next of `tasks`, which has room for it. KKT_ERR_INPUT: no such problem. */
 kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
                             const char *problem, kkt_error *err);
+/* Fills a task of the caller's, whose space the caller closes; `fixed` holds parameters. */
+kkt_status session_open_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                             const char *problem, const char *fixed, task *out, kkt_error *err);
 bool session_interrupted(void);
 double session_seconds(const session *s);
 bool session_time_left(const session *s);
@@ -148,6 +153,13 @@ kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *
 /* The same with a search that is open already; closes it. */
 kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t budget,
                              kkt_error *err);
+
+/* session_pipeline.c. The tasks of a pipeline: one for each style of a member, problem, form and
+ * chunk size. */
+kkt_status session_pipeline_tasks(session *s, kkt_error *err);
+/* Times the pipelines of the run end to end, each at every chunk size with the best configuration
+ * of its members; what a member lacks is measured first. */
+kkt_status session_time_pipelines(session *s, kkt_error *err);
 
 /* session_revalidate.c: goes through what is stored of a task; what is stale is measured again. */
 kkt_status session_revalidate_task(session *s, task *t, kkt_error *err);

@@ -41,6 +41,7 @@ static bool key_of(const session *s, char out[65]) {
     for (size_t i = 0; i < s->task_count; i++) {
         add_text(hash, s->tasks[i].kernel->name);
         add_text(hash, s->tasks[i].problem_text);
+        add_text(hash, s->tasks[i].fixed);
     }
     kkt_sha256_close(hash, out);
     return true;

@@ -1,0 +1,229 @@
+/* Pipelines in whole runs on the fake backend. This file brings its own list of pipelines, made of
+ * a kernel that ships. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kernels/pipeline.h"
+#include "tuner/engine/session.h"
+
+static const char *const problems[] = {"tokens=8192,heads_k=16,heads_v=64",
+                                       "tokens=4096,heads_k=16,heads_v=32", NULL};
+static const kkt_pipeline twice = {.name = "twice",
+                                   .whole = "kkt_solve",
+                                   .members = {"kkt_solve", "kkt_solve"},
+                                   .problems = problems,
+                                   .main_problems = 2};
+static const kkt_pipeline sketch = {.name = "sketch",
+                                    .whole = "kkt_solve",
+                                    .members = {"kkt_solve", "not_there"},
+                                    .problems = problems,
+                                    .main_problems = 1};
+static const kkt_pipeline *const pipelines[] = {&twice, &sketch};
+
+const kkt_pipeline *const *kkt_pipelines(size_t *count) {
+    *count = 2;
+    return pipelines;
+}
+
+static char folder[] = "/tmp/kkttune-pipeline-XXXXXX";
+
+static int setup(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command); /* NOLINT(cert-env33-c): a path of our own */
+}
+
+typedef struct run_request {
+    const char *name; /* of the database's file */
+    const kkt_pipeline *pipeline;
+    const char *problem, *fixed, *fake;
+    int64_t evals;
+} run_request;
+
+static char *path_of(const char *name, char path[160]) {
+    snprintf(path, 160, "%s/%s", folder, name);
+    return path;
+}
+
+static void count_events(void *context, const kkt_session_event *event) {
+    int *count = context;
+    *count += strcmp(event->step, "pipeline") == 0;
+}
+
+static kkt_status run(const run_request *request, kkt_session_summary *out, int *events,
+                      kkt_error *err) {
+    char path[160], cache[160];
+    kkt_session_options options = {.pipeline = request->pipeline,
+                                   .problem = request->problem,
+                                   .fixed = request->fixed,
+                                   .budget_evals = request->evals,
+                                   .seed = 1,
+                                   .event = count_events,
+                                   .event_context = events};
+    *events = 0;
+    options.arch = kkt_arch_find("sm90");
+    options.device = kkt_device_first(options.arch);
+    kkt_policy_defaults(&options.policy);
+    assert_int_equal(kkt_search_parse("model", &options.search, NULL), KKT_OK);
+    kkt_db *db = NULL;
+    kkt_compile_pool *pool = NULL;
+    kkt_compile_pool_options pool_options = {.cache = path_of("cache", cache), .workers = 1};
+    assert_int_equal(kkt_db_open(path_of(request->name, path), KKT_DB_WRITE, &db, err), KKT_OK);
+    assert_int_equal(kkt_compile_pool_open(&pool_options, &pool, err), KKT_OK);
+    kkt_backend_options fake = {.fake = request->fake ? request->fake : "seed=5"};
+    const kkt_backend_type *type = kkt_backend_find("fake");
+    kkt_backend *backend = NULL;
+    assert_int_equal(type->open(&fake, &backend, err), KKT_OK);
+    kkt_status status = kkt_session_run(&options, db, pool, type, backend, out, err);
+    type->close(backend);
+    kkt_compile_pool_close(pool);
+    kkt_db_close(db);
+    return status;
+}
+
+/* What is stored of pipelines, by chunk size. */
+typedef struct stored {
+    int runs, failed;
+    int64_t chunks; /* bit C for chunk size C / 16 */
+    bool sums;      /* every run is close to the sum of its members' own times */
+} stored;
+
+static kkt_status visit(void *context, const kkt_pipeline_record *record, kkt_error *err) {
+    (void)err;
+    stored *s = context;
+    s->runs++;
+    s->chunks |= (int64_t)1 << record->chunk / 16;
+    assert_int_equal(record->member_count, 2);
+    if (record->run.outcome != KKT_OUTCOME_OK) {
+        s->failed++;
+        return KKT_OK;
+    }
+    /* Finalists are timed again: not by more than the fake backend's noise apart. */
+    s->sums = s->sums && fabs(record->run.time_us / record->members_us - 1) < 0.04;
+    for (size_t m = 0; m < 2; m++) {
+        char chunk[32];
+        snprintf(chunk, sizeof chunk, "chunk=%lld,", (long long)record->chunk);
+        assert_non_null(strstr(record->members[m].id.config, chunk));
+    }
+    return KKT_OK;
+}
+
+static stored look(const char *name) {
+    char path[160];
+    stored s = {.sums = true};
+    kkt_db *db = NULL;
+    assert_int_equal(kkt_db_open(path_of(name, path), KKT_DB_READ, &db, NULL), KKT_OK);
+    assert_int_equal(kkt_db_pipeline_runs(db, NULL, NULL, visit, &s, NULL), KKT_OK);
+    kkt_db_close(db);
+    return s;
+}
+
+static const int64_t all_chunks = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8;
+
+static void every_chunk_is_tuned_and_timed(void **state) {
+    (void)state;
+    int events;
+    kkt_session_summary first, second;
+    run_request request = {.name = "all.db", .pipeline = &twice, .evals = 48};
+    assert_int_equal(run(&request, &first, &events, NULL), KKT_OK);
+    assert_int_equal(first.counts.measured + first.counts.noisy, 48);
+    assert_int_equal(first.counts.pipelines, 8); /* two problems, four chunk sizes */
+    assert_int_equal(events, 8);
+    stored s = look("all.db");
+    assert_int_equal(s.runs, 8);
+    assert_int_equal(s.chunks, all_chunks);
+    assert_true(s.sums);
+    /* Again: everything is known. */
+    assert_int_equal(run(&request, &second, &events, NULL), KKT_OK);
+    assert_int_equal(second.counts.measured, 0);
+    assert_int_equal(second.counts.pipelines, 0);
+    assert_int_equal(look("all.db").runs, 8);
+}
+
+static void one_problem_and_one_chunk(void **state) {
+    (void)state;
+    int events;
+    kkt_session_summary summary;
+    run_request request = {.name = "one.db",
+                           .pipeline = &twice,
+                           .problem = "tokens=1024,heads_k=2,heads_v=4",
+                           .fixed = "chunk=32"};
+    assert_int_equal(run(&request, &summary, &events, NULL), KKT_OK);
+    assert_int_equal(summary.counts.measured + summary.counts.noisy, 16);
+    stored s = look("one.db");
+    assert_int_equal(s.runs, 1);
+    assert_int_equal(s.chunks, 1 << 2);
+}
+
+/* The main job times its own problems, and measures a few candidates where a chunk size has none:
+ * the search of one kernel need not have come by all of them. */
+static void the_main_job_fills_what_is_missing(void **state) {
+    (void)state;
+    int events;
+    kkt_session_summary summary;
+    run_request request = {.name = "main.db"};
+    assert_int_equal(run(&request, &summary, &events, NULL), KKT_OK);
+    /* The kernel's five problems, and one of the pipeline's that is none of them. */
+    assert_int_equal(summary.counts.measured + summary.counts.noisy, 5 * 64 + 4 * 8);
+    stored s = look("main.db");
+    assert_int_equal(s.runs, 8);
+    assert_int_equal(s.chunks, all_chunks);
+}
+
+static void a_failure_is_stored_and_not_repeated(void **state) {
+    (void)state;
+    int events;
+    kkt_session_summary summary;
+    char fake[64], path[160];
+    run_request request = {
+        .name = "bad.db", .pipeline = &twice, .problem = problems[0], .fake = fake};
+    stored before = {0};
+    request.evals = 16;
+    /* Many seeds: sooner or later one of the four chunk sizes is hit. */
+    for (int seed = 1; seed < 40 && before.failed == 0; seed++) {
+        snprintf(fake, sizeof fake, "seed=%d,fault=wrong+race", seed);
+        unlink(path_of("bad.db", path));
+        assert_int_equal(run(&request, &summary, &events, NULL), KKT_OK);
+        before = look("bad.db");
+    }
+    assert_true(before.failed > 0);
+    assert_int_equal(run(&request, &summary, &events, NULL), KKT_OK);
+    assert_int_equal(summary.counts.pipelines, 0);
+    assert_int_equal(look("bad.db").runs, before.runs);
+}
+
+static void a_missing_kernel_is_named(void **state) {
+    (void)state;
+    int events;
+    kkt_error err = {0};
+    kkt_session_summary summary;
+    run_request request = {.name = "sketch.db", .pipeline = &sketch};
+    assert_int_equal(run(&request, &summary, &events, &err), KKT_ERR_INPUT);
+    assert_non_null(strstr(err.message, "sketch needs the kernel not_there"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_chunk_is_tuned_and_timed),
+        cmocka_unit_test(one_problem_and_one_chunk),
+        cmocka_unit_test(the_main_job_fills_what_is_missing),
+        cmocka_unit_test(a_failure_is_stored_and_not_repeated),
+        cmocka_unit_test(a_missing_kernel_is_named),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
