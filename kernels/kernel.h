@@ -238,7 +238,8 @@ struct kkt_kernel {
      * make_inputs therefore left without data: frees what they hold and makes them for `config`
      * from the other inputs. `inputs` has all the tensors in their order. NULL: there are none. */
     kkt_status (*make_chunk_inputs)(const kkt_values *problem, const kkt_values *config,
-                                    uint64_t seed, kkt_host_tensors *inputs, kkt_error *err);
+                                    int input_case, uint64_t seed, kkt_host_tensors *inputs,
+                                    kkt_error *err);
     /* Rejects inputs the mathematics excludes (g > 0), naming tensor, element and remedy. */
     kkt_status (*check_inputs)(const kkt_values *problem, kkt_host_tensors *inputs, kkt_error *err);
     /* The result falls into parts that depend on the inputs alone and can be computed one by

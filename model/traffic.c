@@ -39,6 +39,34 @@ int64_t kkt_traffic_forward_t_bytes(const kkt_attention *p, int64_t chunk) {
            p->tokens * (e * p->heads_k * p->dk + p->heads_v * (2 * e * chunk + beta + gate));
 }
 
+int64_t kkt_traffic_forward_given_t_bytes(const kkt_attention *p, int64_t chunk, bool t_beta) {
+    return kkt_traffic_forward_bytes(p) +
+           p->tokens * p->heads_v * (p->element_bytes * chunk - (t_beta ? 4 : 0));
+}
+
+int64_t kkt_traffic_wu_bytes(const kkt_attention *p, int64_t chunk, bool t_beta) {
+    int64_t e = p->element_bytes, scalars = (t_beta ? 0 : 4) + (p->gated ? 4 : 0);
+    return p->tokens *
+           (e * p->heads_k * p->dk + p->heads_v * (e * (2 * p->dv + p->dk + chunk) + scalars));
+}
+
+/* The states before all chunks. */
+static int64_t states_bytes(const kkt_attention *p, int64_t chunk) {
+    return p->element_bytes * kkt_attention_chunks(p, chunk) * p->heads_v * p->dk * p->dv;
+}
+
+int64_t kkt_traffic_state_bytes(const kkt_attention *p, int64_t chunk) {
+    int64_t e = p->element_bytes, gate = p->gated ? 4 : 0;
+    return p->tokens * (e * p->heads_k * p->dk + p->heads_v * (e * (p->dk + 2 * p->dv) + gate)) +
+           states_bytes(p, chunk) + 2 * 4 * p->dk * p->dv * p->sequences * p->heads_v;
+}
+
+int64_t kkt_traffic_output_bytes(const kkt_attention *p, int64_t chunk) {
+    int64_t e = p->element_bytes, gate = p->gated ? 4 : 0;
+    return p->tokens * (2 * e * p->heads_k * p->dk + p->heads_v * (2 * e * p->dv + gate)) +
+           states_bytes(p, chunk);
+}
+
 double kkt_traffic_forward_flop(const kkt_attention *p, int64_t chunk, int64_t base) {
     double c = (double)chunk, dk = (double)p->dk, dv = (double)p->dv;
     double inverse = (double)kkt_inverse_fma_recursive(chunk, base);

@@ -26,6 +26,15 @@ int64_t kkt_traffic_solve_flop(const kkt_attention *problem, int64_t chunk, int6
 int64_t kkt_traffic_forward_bytes(const kkt_attention *problem);
 /* The same with T written by a solver and read back, the state staying on chip. */
 int64_t kkt_traffic_forward_t_bytes(const kkt_attention *problem, int64_t chunk);
+/* What one kernel moves that reads T (`t_beta`: T diag(beta), without beta) and computes o and the
+ * outgoing state. */
+int64_t kkt_traffic_forward_given_t_bytes(const kkt_attention *problem, int64_t chunk, bool t_beta);
+/* The kernels between which W, U, V' and the state before each chunk go through HBM: k, v, beta, g
+ * and T to W and U; k, W, U, g and the state to the states, V' and the outgoing state; q, k, V',
+ * the states and g to o. */
+int64_t kkt_traffic_wu_bytes(const kkt_attention *problem, int64_t chunk, bool t_beta);
+int64_t kkt_traffic_state_bytes(const kkt_attention *problem, int64_t chunk);
+int64_t kkt_traffic_output_bytes(const kkt_attention *problem, int64_t chunk);
 double kkt_traffic_forward_flop(const kkt_attention *problem, int64_t chunk, int64_t base);
 
 /* Stages of the recursive inverse, in order: all diagonal blocks by substitution, then one

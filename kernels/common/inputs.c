@@ -9,7 +9,8 @@ const kkt_input_case kkt_cases[KKT_CASE_COUNT] = {
     [KKT_CASE_RANDOM] =
         {
             .name = "random",
-            .summary = "unit keys in random directions, beta = sigmoid(normal), mild gate",
+            .summary =
+                "unit keys in random directions, beta = sigmoid(normal), mild gate, equal lengths",
             .timing = true,
         },
     [KKT_CASE_CORRELATED] =
@@ -56,6 +57,11 @@ const kkt_input_case kkt_cases[KKT_CASE_COUNT] = {
         {
             .name = "long_keys",
             .summary = "one key of length 2 repeated, beta = 1, g = 0: ill-conditioned",
+        },
+    [KKT_CASE_UNEVEN] =
+        {
+            .name = "uneven",
+            .summary = "as random, sequences of random lengths",
         },
 };
 
@@ -210,7 +216,7 @@ void kkt_fill_scalars(const kkt_shape *shape, int input_case, uint64_t *state,
                       kkt_host_tensor *beta, kkt_host_tensor *g) {
     const int64_t heads = shape->heads_v, tokens = shape->length;
     const int64_t count = shape->batch * tokens * heads;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; beta->data && i < count; i++) {
         const int64_t token = i / heads % tokens;
         kkt_dtype_store(KKT_FP32, beta->data, (size_t)i, next_beta(input_case, state, token));
     }
@@ -223,13 +229,16 @@ static int compare_i32(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void kkt_fill_boundaries(const kkt_shape *shape, uint64_t *state, kkt_host_tensor *cu) {
+void kkt_fill_boundaries(const kkt_shape *shape, int input_case, uint64_t *state,
+                         kkt_host_tensor *cu) {
     const int64_t sequences = shape->sequences, tokens = shape->length;
     int32_t *at = cu->data;
-    at[0] = 0;
+    for (int64_t s = 0; s <= sequences; s++)
+        at[s] = (int32_t)(s * tokens / sequences);
+    if (input_case == KKT_CASE_RANDOM)
+        return;
     for (int64_t s = 1; s < sequences; s++)
         at[s] = (int32_t)(next_uniform(state) * (double)(tokens + 1));
-    at[sequences] = (int32_t)tokens;
     qsort(at, (size_t)sequences + 1, sizeof *at, compare_i32);
     if (sequences >= 3)
         at[2] = at[1];
@@ -244,6 +253,25 @@ void kkt_fill_values(double deviation, uint64_t *state, kkt_host_tensor *tensor)
 
 uint64_t kkt_inputs_seed(uint64_t seed, int input_case) {
     return seed * UINT64_C(0x2545f4914f6cdd1d) + (uint64_t)input_case;
+}
+
+/* ---- small problems ---- */
+
+/* Each case meets the boundaries of the chunk at hand. */
+static const kkt_check_row check_rows[] = {
+    {KKT_CASE_RANDOM, 1, 1, 2, 11, false},    {KKT_CASE_SUB_DIAGONAL, 1, 1, 2, 0, false},
+    {KKT_CASE_ZERO_BETA, 1, 1, 1, 5, false},  {KKT_CASE_CORRELATED, 1, 1, 2, 0, false},
+    {KKT_CASE_DUPLICATES, 1, 1, 1, 9, false}, {KKT_CASE_GROWTH, 1, 1, 1, 3, false},
+    {KKT_CASE_RANDOM, 2, 1, 1, 1, false},     {KKT_CASE_UNEVEN, 1, 5, 3, 7, false},
+    {KKT_CASE_RANDOM, 1, 1, 0, 3, false},     {KKT_CASE_ZERO_GATE, 1, 1, 1, 0, true},
+    {KKT_CASE_STRONG_GATE, 1, 1, 2, 7, true}, {KKT_CASE_STEEP_GATE, 2, 1, 1, 11, true},
+};
+
+const kkt_check_row *kkt_check_row_at(bool gated, int index) {
+    for (size_t i = 0; i < sizeof check_rows / sizeof check_rows[0]; i++)
+        if ((gated || !check_rows[i].gated_only) && index-- == 0)
+            return &check_rows[i];
+    return NULL;
 }
 
 /* ---- inputs from outside ---- */

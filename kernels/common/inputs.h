@@ -17,6 +17,7 @@ enum kkt_case {
     KKT_CASE_STEEP_GATE,   /* g = logsigmoid(normal) / 0.01: hundreds a token, on tails */
     KKT_CASE_GROWTH,       /* row sums of L near 37 at chunk 128, as trained models reach */
     KKT_CASE_LONG_KEYS,    /* one key repeated with |k| = 2: ill-conditioned, never a check */
+    KKT_CASE_UNEVEN,       /* random, sequences of random lengths */
     KKT_CASE_COUNT
 };
 
@@ -27,13 +28,29 @@ uint64_t kkt_inputs_seed(uint64_t seed, int input_case);
 /* The case's keys. KKT_ERR_ENVIRONMENT when memory runs out. */
 kkt_status kkt_fill_keys(const kkt_shape *shape, int input_case, uint64_t *state,
                          kkt_host_tensor *k, kkt_error *err);
-/* The case's beta and, where `g` has memory, gate. */
+/* The case's beta and gate, each where the tensor has memory. */
 void kkt_fill_scalars(const kkt_shape *shape, int input_case, uint64_t *state,
                       kkt_host_tensor *beta, kkt_host_tensor *g);
-/* Random cuts; from three sequences on the second one is empty. */
-void kkt_fill_boundaries(const kkt_shape *shape, uint64_t *state, kkt_host_tensor *cu_seqlens);
+/* Equal lengths where the case is RANDOM. Else random cuts; from three sequences on the second one
+ * is empty. */
+void kkt_fill_boundaries(const kkt_shape *shape, int input_case, uint64_t *state,
+                         kkt_host_tensor *cu_seqlens);
 /* Independent values, nearly normal, of standard deviation `deviation`. */
 void kkt_fill_values(double deviation, uint64_t *state, kkt_host_tensor *tensor);
+
+/* ---- small problems on which candidates are checked ---- */
+
+typedef struct kkt_check_row {
+    enum kkt_case input_case;
+    int batch, sequences;
+    int chunks, rest; /* tokens of a batch entry: chunks * chunk + rest */
+    bool gated_only;
+} kkt_check_row;
+
+/* Row `index` of those for a problem with or without a gate; NULL past the last. */
+const kkt_check_row *kkt_check_row_at(bool gated, int index);
+
+/* ---- inputs from outside ---- */
 
 /* Values that must be finite and, where `gate` is set, at most 0. */
 kkt_status kkt_check_values(const kkt_host_tensor *host, bool gate, kkt_error *err);

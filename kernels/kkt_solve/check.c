@@ -8,31 +8,9 @@
 
 /* ---- small problems ---- */
 
-/* tokens = chunks * chunk + rest, so that each case meets the boundaries of the chunk at hand. */
-typedef struct check_row {
-    enum kkt_case input_case;
-    int batch, sequences;
-    int chunks, rest;
-    bool gated_only;
-} check_row;
-
-static const check_row check_rows[] = {
-    {KKT_CASE_RANDOM, 1, 1, 2, 11, false},    {KKT_CASE_SUB_DIAGONAL, 1, 1, 2, 0, false},
-    {KKT_CASE_ZERO_BETA, 1, 1, 1, 5, false},  {KKT_CASE_CORRELATED, 1, 1, 2, 0, false},
-    {KKT_CASE_DUPLICATES, 1, 1, 1, 9, false}, {KKT_CASE_GROWTH, 1, 1, 1, 3, false},
-    {KKT_CASE_RANDOM, 2, 1, 1, 1, false},     {KKT_CASE_RANDOM, 1, 5, 3, 7, false},
-    {KKT_CASE_RANDOM, 1, 1, 0, 3, false},     {KKT_CASE_ZERO_GATE, 1, 1, 1, 0, true},
-    {KKT_CASE_STRONG_GATE, 1, 1, 2, 7, true}, {KKT_CASE_STEEP_GATE, 2, 1, 1, 11, true},
-};
-
 bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config, int index,
                              kkt_values *small, int *input_case) {
-    const bool gated = problem->v[KKT_SOLVE_GATED] != 0;
-    const check_row *row = NULL;
-    int seen = 0;
-    for (size_t i = 0; i < sizeof check_rows / sizeof check_rows[0] && !row; i++)
-        if ((gated || !check_rows[i].gated_only) && seen++ == index)
-            row = &check_rows[i];
+    const kkt_check_row *row = kkt_check_row_at(problem->v[KKT_SOLVE_GATED] != 0, index);
     if (!row)
         return false;
     /* Two key heads where that stays small, so that a mixed-up head shows. */

@@ -92,6 +92,6 @@ kkt_status kkt_solve_make_inputs(const kkt_values *problem, int input_case, uint
     kkt_fill_scalars(&shape, input_case, &state, &inputs->t[KKT_SOLVE_TENSOR_BETA],
                      &inputs->t[KKT_SOLVE_TENSOR_G]);
     if (inputs->t[KKT_SOLVE_TENSOR_CU_SEQLENS].data)
-        kkt_fill_boundaries(&shape, &state, &inputs->t[KKT_SOLVE_TENSOR_CU_SEQLENS]);
+        kkt_fill_boundaries(&shape, input_case, &state, &inputs->t[KKT_SOLVE_TENSOR_CU_SEQLENS]);
     return KKT_OK;
 }

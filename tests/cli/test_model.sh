@@ -58,15 +58,15 @@ json 'any(l["name"] == "gdn_fwd_warp_specialized" and l["total"] == 140288 for l
 
 # ---- one row for each asked value; three tables of C = 128 in 128 threads spill, and stay feasible ----
 expect 0 model --arch 9.0 --chunk 64,128 --threads 128,256 --json
-json '([(s["chunk"], s["threads"]) for s in d["styles"] if s["style"] == "fragment"] ==
+json '([(s["chunk"], s["threads"]) for s in d["styles"] if s["kernel"] == "gdn_fwd" and s["style"] == "fragment"] ==
     [(64, 128), (64, 256), (128, 128), (128, 256)])'
 json '(all(s["spills"] and s["feasible"] and s["table_registers"] >= 384 for s in d["styles"]
-    if s["style"] == "fragment" and s["chunk"] == 128 and s["threads"] == 128))'
+    if s["kernel"] == "gdn_fwd" and s["style"] == "fragment" and s["chunk"] == 128 and s["threads"] == 128))'
 json 'set(d["ledger"][0]["table_regs_per_thread"]) == {"128", "256"}'
 # 512 threads fill the register file, whatever the shared memory.
 expect 0 model --arch sm90 --chunk 32 --threads 512 --json
 json '([(s["blocks_per_sm"], s["occupancy_limiter"], s["registers"]) for s in d["styles"]
-    if s["style"] == "warp_specialized"] == [(1, "registers", 128)])'
+    if s["kernel"] == "gdn_fwd" and s["style"] == "warp_specialized"] == [(1, "registers", 128)])'
 # On 100 KB parts the double-buffered layout of C = 64 cannot launch; a single buffer can.
 expect 0 model --arch sm89 --chunk 64 --json
 json '[l["blocks_per_sm"] for l in d["layouts"] if l["name"] == "seed_warp_specialized"] == [1, 0]'

@@ -266,7 +266,8 @@ static kkt_status reference_make(const kkt_kernel *kernel, const kkt_values *pro
     if (status == KKT_OK) {
         arrange(kernel, problem, config, &inputs, &out->inputs);
         if (kernel->make_chunk_inputs)
-            status = kernel->make_chunk_inputs(problem, config, seed, &out->inputs, err);
+            status =
+                kernel->make_chunk_inputs(problem, config, input_case, seed, &out->inputs, err);
     }
     if (status == KKT_OK) {
         status = reference_compute(kernel, problem, config, out, err);

@@ -97,8 +97,8 @@ static CUresult bind_chunk_inputs(kkt_bench *bench, const kkt_measure_request *r
         kkt_params_get(&request->variant->params, request->config, kernel->chunk_param);
     if (bench->inputs_chunk != chunk) {
         bench->inputs_chunk = 0;
-        if (kernel->make_chunk_inputs(request->problem, request->config, request->policy->seed,
-                                      &bench->inputs, NULL) != KKT_OK) {
+        if (kernel->make_chunk_inputs(request->problem, request->config, kkt_timing_case(kernel),
+                                      request->policy->seed, &bench->inputs, NULL) != KKT_OK) {
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         bench->inputs_chunk = chunk;

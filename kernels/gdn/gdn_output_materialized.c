@@ -1,0 +1,113 @@
+/* gdn_output: a block computes block_dv columns of o for one chunk of one value head. */
+#include "kernels/gdn/materialized.h"
+
+#include <stdio.h>
+
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, STAGES, PARAMS };
+
+static const kkt_param params[PARAMS] = {
+    [CHUNK] = {.name = "chunk",
+               .macro = "KKT_CHUNK",
+               .help = "tokens of a chunk",
+               .count = 4,
+               .values = {16, 32, 64, 128},
+               .fallback = 64},
+    [BLOCK_DV] = {.name = "block_dv",
+                  .macro = "KKT_BLOCK_DV",
+                  .help = "columns of o that a block computes",
+                  .count = 4,
+                  .values = {32, 64, 128, 256},
+                  .fallback = 64},
+    [THREADS] = {.name = "threads",
+                 .macro = "KKT_THREADS",
+                 .help = "threads of a block",
+                 .count = 3,
+                 .values = {64, 128, 256},
+                 .fallback = 128},
+    [STAGES] = {.name = "stages",
+                .macro = "KKT_STAGES",
+                .help = "1: a block waits for all of q, k, h and v_new; 2: for q and k, then for h "
+                        "and v_new",
+                .count = 2,
+                .values = {1, 2},
+                .fallback = 2},
+};
+
+static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                       char *reason, size_t size) {
+    const long long chunk = config->v[CHUNK], block_dv = config->v[BLOCK_DV];
+    const long long strips = chunk / 16, warps = config->v[THREADS] / 32;
+    if (!kkt_gdn_has_tensor_copies(arch, reason, size) ||
+        !kkt_gdn_block_dv_fits(problem, block_dv, reason, size))
+        return false;
+    if (warps < strips) {
+        snprintf(reason, size, "%lld warps are fewer than the %lld strips of 16 rows", warps,
+                 strips);
+        return false;
+    }
+    if (block_dv % (16 * (warps / strips)) != 0) {
+        snprintf(reason, size, "%lld warps leave less than 16 columns of %lld each for chunk %lld",
+                 warps, block_dv, chunk);
+        return false;
+    }
+    return true;
+}
+
+static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                      kkt_footprint *out) {
+    const int64_t *c = config->v;
+    const kkt_attention a = kkt_gdn_attention(problem);
+    const int64_t chunk = c[CHUNK], block_dv = c[BLOCK_DV], threads = c[THREADS];
+    const int64_t strips = chunk / 16, sharing = threads / 32 / strips, splits = a.dv / block_dv;
+    (void)arch;
+    *out = (kkt_footprint){.style = KKT_STYLE_MATERIALIZED,
+                           .chunk = (int)chunk,
+                           .tokens = a.tokens,
+                           .blocks = kkt_gdn_slots(problem, chunk) * a.heads_v * splits,
+                           .chunks_per_block = 1,
+                           .threads = (int)threads,
+                           .cluster = 1,
+                           .barriers = 1,
+                           .launches = 1};
+    out->hbm_write_bytes = (double)(a.tokens * a.heads_v * a.dv * a.element_bytes);
+    out->hbm_read_bytes = (double)kkt_traffic_output_bytes(&a, chunk) - out->hbm_write_bytes;
+    const double items = (double)kkt_attention_chunks(&a, chunk) * (double)(a.heads_v * splits);
+    out->l2_read_bytes =
+        items * (double)((2 * chunk * a.dk + (a.dk + chunk) * block_dv) * a.element_bytes +
+                         (a.gated ? 4 : 0) * chunk);
+
+    kkt_gdn_shared_tile(out, "q", chunk, a.dk, a.element_bytes, 1);
+    kkt_gdn_shared_tile(out, "k", chunk, a.dk, a.element_bytes, 1);
+    kkt_gdn_shared_tile(out, "h", a.dk, block_dv, a.element_bytes, 1);
+    kkt_gdn_shared_tile(out, "v_new", chunk, block_dv, a.element_bytes, 1);
+    if (a.gated)
+        kkt_gdn_shared_tile(out, "factors", 3, chunk, 4, 1);
+    kkt_gdn_register_table(out, "p", threads, chunk / 2, 0);
+    kkt_gdn_register_table(out, "o", threads, block_dv / sharing / 2, 0);
+    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 16;
+
+    /* Strips of 16 rows of p meet those before them alone. */
+    const double tiles = (double)(strips * (strips + 1) / 2);
+    const double q_h = (double)(chunk * a.dk * block_dv);
+    const double products = tiles * 256 * (double)(a.dk * sharing + block_dv) + q_h;
+    out->tensor_flop = items * 2 * products;
+    out->fp32_flop = items * tiles * 256 * 2 * (double)sharing;
+    /* ldmatrix of 512 bytes serves 16 x 16 of a B operand; q by each warp of its strip. */
+    const double passes = products / (16 * 256) * 4 + (double)(chunk * a.dk * 2 * sharing) / 128;
+    const double staged = (double)(chunk * block_dv * 2) / 128;
+    out->smem_wavefronts = items * (passes + 2 * staged);
+    out->instructions =
+        items * (products / 2048 + passes / 4 +
+                 (double)((2 * chunk * a.dk + (a.dk + 2 * chunk) * block_dv) / 256));
+    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
+    kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);
+    kkt_footprint_step(out, KKT_STEP_STORE, 1, 0);
+}
+
+const kkt_variant kkt_gdn_output_materialized = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {"parameter", params, PARAMS},
+    .applicable = applicable,
+    .footprint = footprint,
+};

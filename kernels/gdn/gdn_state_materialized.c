@@ -1,0 +1,103 @@
+/* gdn_state: a block walks the chunks of one sequence with block_dv columns of one value head's
+ * state; each warp keeps warp_dv of them, transposed, in its registers. */
+#include "kernels/gdn/materialized.h"
+
+#include <stdio.h>
+
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, WARP_DV, STAGES, PARAMS };
+
+static const kkt_param params[PARAMS] = {
+    [CHUNK] = {.name = "chunk",
+               .macro = "KKT_CHUNK",
+               .help = "tokens of a chunk",
+               .count = 4,
+               .values = {16, 32, 64, 128},
+               .fallback = 64},
+    [BLOCK_DV] = {.name = "block_dv",
+                  .macro = "KKT_BLOCK_DV",
+                  .help = "columns of the state that a block holds",
+                  .count = 4,
+                  .values = {16, 32, 64, 128},
+                  .fallback = 64},
+    [WARP_DV] = {.name = "warp_dv",
+                 .macro = "KKT_WARP_DV",
+                 .help = "columns of the state that a warp holds",
+                 .count = 2,
+                 .values = {16, 32},
+                 .fallback = 16},
+    [STAGES] = {.name = "stages",
+                .macro = "KKT_STAGES",
+                .help = "slots of the ring of w, k and u",
+                .count = 3,
+                .values = {2, 3, 4},
+                .fallback = 2},
+};
+
+static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                       char *reason, size_t size) {
+    const long long block_dv = config->v[BLOCK_DV], warp_dv = config->v[WARP_DV];
+    if (!kkt_gdn_has_tensor_copies(arch, reason, size) ||
+        !kkt_gdn_block_dv_fits(problem, block_dv, reason, size))
+        return false;
+    if (warp_dv > block_dv) {
+        snprintf(reason, size, "warp_dv %lld is above block_dv %lld", warp_dv, block_dv);
+        return false;
+    }
+    return true;
+}
+
+static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                      kkt_footprint *out) {
+    const int64_t *c = config->v;
+    const kkt_attention a = kkt_gdn_attention(problem);
+    const int64_t chunk = c[CHUNK], block_dv = c[BLOCK_DV], warp_dv = c[WARP_DV];
+    const int64_t warps = block_dv / warp_dv, splits = a.dv / block_dv;
+    const int64_t chunks = kkt_attention_chunks(&a, chunk);
+    (void)arch;
+    *out = (kkt_footprint){.style = KKT_STYLE_MATERIALIZED,
+                           .chunk = (int)chunk,
+                           .tokens = a.tokens,
+                           .blocks = a.sequences * a.heads_v * splits,
+                           .chunks_per_block = (chunks + a.sequences - 1) / a.sequences,
+                           .threads = (int)warps * 32,
+                           .cluster = 1,
+                           .barriers = 1,
+                           .launches = 1};
+    out->hbm_read_bytes =
+        (double)(a.tokens * (a.element_bytes * a.heads_k * a.dk +
+                             a.heads_v * (a.element_bytes * (a.dk + a.dv) + (a.gated ? 4 : 0)))) +
+        4.0 * (double)(a.dk * a.dv) * (double)(a.sequences * a.heads_v);
+    out->hbm_write_bytes = (double)kkt_traffic_state_bytes(&a, chunk) - out->hbm_read_bytes;
+    out->l2_read_bytes =
+        (double)(a.tokens * a.heads_v) *
+        (double)(a.element_bytes * (2 * a.dk * splits + a.dv) + (a.gated ? 4 : 0) * splits);
+
+    kkt_gdn_shared_tile(out, "w", chunk, a.dk, a.element_bytes, c[STAGES]);
+    kkt_gdn_shared_tile(out, "k", chunk, a.dk, a.element_bytes, c[STAGES]);
+    kkt_gdn_shared_tile(out, "u", chunk, block_dv, a.element_bytes, c[STAGES]);
+    kkt_gdn_shared_tile(out, "out", a.dk > chunk ? a.dk : chunk, block_dv, a.element_bytes, 1);
+    kkt_gdn_shared_tile(out, "factors", warps, chunk, 4, 1);
+    kkt_gdn_register_table(out, "state", a.dk, block_dv, 0);
+    kkt_gdn_register_table(out, "v_new", chunk, block_dv, 0);
+    kkt_footprint_role(out, "all", out->threads)->extra_registers = 24;
+
+    const double items = (double)chunks * (double)(a.heads_v * splits);
+    out->tensor_flop = items * 4 * (double)(chunk * a.dk * block_dv);
+    out->fp32_flop = items * 2 * (double)((chunk + a.dk) * block_dv);
+    /* ldmatrix of w and k by each warp, of u once; the state and v_new go through the tile. */
+    const double tile = (double)(chunk * a.dk * 2) / 128;
+    const double staged = (double)((chunk + a.dk) * block_dv * 2) / 128;
+    out->smem_wavefronts =
+        items * (2 * tile * (double)warps + 2 * staged + (double)(chunk * block_dv * 2) / 128);
+    out->instructions = items * (4 * (double)(chunk * a.dk * block_dv) / 4096 +
+                                 2 * tile * (double)warps / 4 + staged);
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);
+    kkt_footprint_step(out, KKT_STEP_BARRIER, 1, 0);
+}
+
+const kkt_variant kkt_gdn_state_materialized = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {"parameter", params, PARAMS},
+    .applicable = applicable,
+    .footprint = footprint,
+};

@@ -1,0 +1,124 @@
+/* gdn_wu: a block multiplies T of one value head with block_d columns of K or of V, for one chunk
+ * after the other where it has several. */
+#include "kernels/gdn/materialized.h"
+
+#include <stdio.h>
+
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_D, THREADS, CHUNKS_PER_BLOCK, STAGES, PARAMS };
+
+static const kkt_param params[PARAMS] = {
+    [CHUNK] = {.name = "chunk",
+               .macro = "KKT_CHUNK",
+               .help = "tokens of a chunk",
+               .count = 4,
+               .values = {16, 32, 64, 128},
+               .fallback = 64},
+    [BLOCK_D] = {.name = "block_d",
+                 .macro = "KKT_BLOCK_D",
+                 .help = "columns of W or U that a block computes",
+                 .count = 4,
+                 .values = {32, 64, 128, 256},
+                 .fallback = 64},
+    [THREADS] = {.name = "threads",
+                 .macro = "KKT_THREADS",
+                 .help = "threads of a block",
+                 .count = 3,
+                 .values = {64, 128, 256},
+                 .fallback = 128},
+    [CHUNKS_PER_BLOCK] = {.name = "chunks_per_block",
+                          .macro = "KKT_CHUNKS_PER_BLOCK",
+                          .help = "neighbouring chunks that a block takes one after the other",
+                          .count = 3,
+                          .values = {1, 2, 4},
+                          .fallback = 1},
+    [STAGES] = {.name = "stages",
+                .macro = "KKT_STAGES",
+                .help = "chunks of a block that are loaded ahead",
+                .count = 2,
+                .values = {1, 2},
+                .fallback = 1},
+};
+
+static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                       char *reason, size_t size) {
+    const long long dk = problem->v[KKT_GDN_DK], dv = problem->v[KKT_GDN_DV];
+    const long long chunk = config->v[CHUNK], block_d = config->v[BLOCK_D];
+    const long long strips = chunk / 16, warps = config->v[THREADS] / 32;
+    if (!kkt_gdn_has_tensor_copies(arch, reason, size))
+        return false;
+    if (dk % block_d != 0 || dv % block_d != 0) {
+        snprintf(reason, size, "block_d %lld does not divide dk = %lld and dv = %lld", block_d, dk,
+                 dv);
+        return false;
+    }
+    if (warps > strips && block_d % (16 * (warps / strips)) != 0) {
+        snprintf(reason, size, "%lld warps leave less than 16 columns of %lld each for chunk %lld",
+                 warps, block_d, chunk);
+        return false;
+    }
+    if (config->v[STAGES] > config->v[CHUNKS_PER_BLOCK]) {
+        snprintf(reason, size, "stages %lld is above chunks_per_block %lld",
+                 (long long)config->v[STAGES], (long long)config->v[CHUNKS_PER_BLOCK]);
+        return false;
+    }
+    return true;
+}
+
+static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                      kkt_footprint *out) {
+    const int64_t *c = config->v;
+    const kkt_attention a = kkt_gdn_attention(problem);
+    const int64_t chunk = c[CHUNK], block_d = c[BLOCK_D], threads = c[THREADS];
+    const int64_t strips = chunk / 16, warps = threads / 32;
+    const int64_t splits = (a.dk + a.dv) / block_d;
+    const bool t_beta = problem->v[KKT_GDN_T_FORM] == KKT_GDN_T_BETA;
+    (void)arch;
+    *out = (kkt_footprint){.style = KKT_STYLE_MATERIALIZED,
+                           .chunk = (int)chunk,
+                           .tokens = a.tokens,
+                           .blocks = (kkt_gdn_slots(problem, chunk) + c[CHUNKS_PER_BLOCK] - 1) /
+                                     c[CHUNKS_PER_BLOCK] * a.heads_v * splits,
+                           .chunks_per_block = c[CHUNKS_PER_BLOCK],
+                           .threads = (int)threads,
+                           .cluster = 1,
+                           .barriers = 1,
+                           .launches = 1};
+    out->hbm_write_bytes = (double)(a.tokens * a.heads_v * (a.dk + a.dv) * a.element_bytes);
+    out->hbm_read_bytes = (double)kkt_traffic_wu_bytes(&a, chunk, t_beta) - out->hbm_write_bytes;
+    const int64_t scalars = (t_beta ? 0 : 4) + (a.gated ? 4 : 0);
+    out->l2_read_bytes = (double)(a.tokens * a.heads_v) *
+                         (double)(a.element_bytes * (a.dk + a.dv) + /* k is read by each head */
+                                  splits * (a.element_bytes * chunk + scalars));
+
+    kkt_gdn_shared_tile(out, "t", chunk, chunk, a.element_bytes, c[STAGES]);
+    kkt_gdn_shared_tile(out, "x", chunk, block_d, a.element_bytes, c[STAGES]);
+    kkt_gdn_shared_tile(out, "factors", 1, chunk, 4, 1);
+    /* Warps share the strips of 16 rows, and the columns where there are more warps than strips. */
+    const int64_t columns = warps > strips ? block_d / (warps / strips) : block_d;
+    kkt_gdn_register_table(out, "product", threads, columns / 2, 0);
+    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 12;
+
+    /* Strips of 16 rows meet those before them alone. */
+    const double tiles = (double)(strips * (strips + 1) / 2);
+    const double items = (double)kkt_attention_chunks(&a, chunk) * (double)(a.heads_v * splits);
+    out->tensor_flop = items * tiles * 2 * 256 * (double)block_d;
+    out->fp32_flop = items * tiles * 256;
+    /* ldmatrix of T once and of X once a strip; X and the result go through the tile once more. */
+    const double t_passes = tiles * 4 * (double)(warps > strips ? warps / strips : 1);
+    const double x_passes = tiles * (double)block_d / 16 * 4;
+    const double staged = (double)(chunk * block_d * 2) / 128;
+    out->smem_wavefronts = items * (t_passes + x_passes + 2 * staged);
+    out->instructions = items * (tiles * (double)block_d / 8 + (t_passes + x_passes) / 4 +
+                                 (double)(chunk * (chunk + 2 * block_d) / 8 / 32));
+    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
+    kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, (double)chunk);
+    kkt_footprint_step(out, KKT_STEP_STORE, 1, 0);
+}
+
+const kkt_variant kkt_gdn_wu_materialized = {
+    .style = KKT_STYLE_MATERIALIZED,
+    .params = {"parameter", params, PARAMS},
+    .applicable = applicable,
+    .footprint = footprint,
+};
