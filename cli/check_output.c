@@ -73,7 +73,7 @@ void kkt_check_print(const kkt_data_check *check, const char *result) {
     }
     printf("growth         %.4g", score->growth);
     if (isfinite(check->growth_bound))
-        printf(" (at most %.4g where 0 <= beta |k|^2 <= 2)", check->growth_bound);
+        printf(" (at most %.4g)", check->growth_bound);
     printf("\ncond_estimate  %.3g\n", check->cond_estimate);
     printf("rounding       %.3g\n", check->rounding);
     if (score->inexact)

@@ -259,7 +259,8 @@ struct kkt_kernel {
     void (*score)(const kkt_values *problem, const kkt_region *region, const double *expected,
                   const double *actual, kkt_score *score);
     /* Condition of a user's inputs: growth and an estimate of the condition number of part
-     * `part`; used by `run` to answer `ill_conditioned`. NULL where it does not apply. */
+     * `part`; used by `run` to answer `ill_conditioned`. A bound that does not hold for these
+     * inputs is infinite. NULL where it does not apply. */
     void (*condition)(const kkt_values *problem, const kkt_values *config, kkt_host_tensors *inputs,
                       int64_t part, const double *reference, double *cond_estimate,
                       double *growth_bound);

@@ -21,7 +21,7 @@ static double key_norm(const kkt_values *problem, const kkt_host_tensor *k, int6
 }
 
 /* With 0 <= beta |k|^2 <= 2 every step of the recurrence is a contraction, hence
- * |T_ij| <= beta_i |k_i| |k_j| for i > j; and T's diagonal is 1. */
+ * |T_ij| <= beta_i |k_i| |k_j| for i > j; and T's diagonal is 1. A step outside of it: no bound. */
 static double bound_of(const kkt_values *problem, kkt_host_tensors *inputs,
                        const kkt_chunk_part *part) {
     const int64_t heads_v = problem->v[KKT_SOLVE_HEADS_V];
@@ -34,7 +34,9 @@ static double bound_of(const kkt_values *problem, kkt_host_tensors *inputs,
         const double length = key_norm(problem, k, first + i, head_k);
         const double b = kkt_dtype_load(beta->tensor.dtype, beta->data,
                                         (size_t)((first + i) * heads_v + part->head));
-        bound = fmax(bound, fabs(b) * length * longest);
+        if (!(b * length * length >= 0.0 && b * length * length <= 2.0))
+            return INFINITY;
+        bound = fmax(bound, b * length * longest);
         longest = fmax(longest, length);
     }
     return bound;

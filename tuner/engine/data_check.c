@@ -95,7 +95,7 @@ static kkt_status check_part(const kkt_data_check_request *request, int64_t part
                           &bound);
         if (!(cond <= out->cond_estimate)) /* the first one too, which meets NaN */
             out->cond_estimate = cond;
-        out->growth_bound = isfinite(out->growth_bound) ? fmax(out->growth_bound, bound) : bound;
+        out->growth_bound = fmax(out->growth_bound, bound);
         out->excess = fmax(out->excess, largest_value(values, size) / bound);
     }
     free(values);
@@ -110,7 +110,6 @@ kkt_status kkt_data_check_run(const kkt_data_check_request *request, kkt_data_ch
     memset(out, 0, sizeof *out);
     out->compared = request->actual != request->store;
     out->cond_estimate = NAN;
-    out->growth_bound = INFINITY;
     out->parts = request->kernel->part_count(request->problem, request->config, request->inputs);
     const bool all = request->max_parts <= 0 || request->max_parts >= out->parts;
     out->parts_checked = all ? out->parts : request->max_parts;
@@ -122,6 +121,8 @@ kkt_status kkt_data_check_run(const kkt_data_check_request *request, kkt_data_ch
         if (request->progress && (i % 256 == 255 || i + 1 == out->parts_checked))
             request->progress(request->context, i + 1, out->parts_checked);
     }
+    if (out->growth_bound <= 0.0) /* of no part */
+        out->growth_bound = INFINITY;
     double base, largest;
     tolerances(request, &base, &largest);
     kkt_data_check_judge(

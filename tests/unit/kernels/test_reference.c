@@ -253,8 +253,9 @@ static void growth_and_bounds(void **state) {
         for (int i = 0; i < 64 * 64; i++)
             growth = fmax(growth, fabs(t[i]));
         kkt_solve_condition(&f.problem, &f.config, &f.tensors, 0, t, &condition, &bound);
-        assert_int_equal(growth <= bound * (1 + 1e-9), rows[r].bounded);
-        assert_true(bound < 4.1 && condition >= 1.0);
+        assert_int_equal(isfinite(bound), rows[r].bounded);
+        assert_true(growth <= bound * (1 + 1e-9) && condition >= 1.0);
+        assert_true(bound < 2.1 || !rows[r].bounded);
         if (!rows[r].bounded) { /* 4 x 3^62 for |k|^2 = 4 exactly */
             assert_true(growth > 1.1e30 && growth < 2e30);
             assert_true(condition > 1e30);
