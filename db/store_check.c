@@ -86,46 +86,8 @@ kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err) {
     return code == SQLITE_OK ? KKT_OK : kkt_db_fail(db, code, err);
 }
 
-/* printf() gives a text where || gives NULL: the values at fault may be missing altogether. */
-static const char *const semantic_checks[] = {
-    "SELECT printf('problem %d is not canonical: %s', id, text) FROM problems"
-    " WHERE canonical(text) IS NOT 1",
-    "SELECT printf('configuration %d is not canonical: %s', id, text) FROM configurations"
-    " WHERE canonical(text) IS NOT 1",
-    "SELECT printf('candidate %d has unknown outcome %s', id, verdict) FROM candidates"
-    " WHERE verdict IS NOT NULL AND NOT outcome(verdict)",
-    "SELECT printf('candidate %d joins a problem of %s and a configuration of %s', c.id, p.kernel,"
-    " g.kernel) FROM candidates c JOIN problems p ON p.id = c.problem_id"
-    " JOIN configurations g ON g.id = c.configuration_id WHERE p.kernel IS NOT g.kernel",
-    "SELECT printf('build %d has unknown outcome %s', id, outcome) FROM builds"
-    " WHERE outcome(outcome) IS NOT 1",
-    "SELECT printf('run %d has unknown outcome %s', id, outcome) FROM runs"
-    " WHERE outcome(outcome) IS NOT 1",
-    "SELECT printf('run %d has a median outside its interval', id) FROM runs"
-    " WHERE time_us < time_low_us OR time_us > time_high_us",
-    "SELECT printf('run %d has more outliers or throttled samples than samples', id) FROM runs"
-    " WHERE outliers > sample_count OR throttled > sample_count",
-    "SELECT printf('run %d has an energy that is not above 0', id) FROM runs WHERE energy_mj <= 0",
-    "SELECT printf('counter %s of run %d is no finite number', name, run_id) FROM counters"
-    " WHERE abs(value) > 1.7976931348623157e308",
-    "SELECT printf('samples of run %d are not %d numbers', s.run_id, r.sample_count)"
-    " FROM samples s JOIN runs r ON r.id = s.run_id WHERE samples(s.times_us, r.sample_count) IS"
-    " NOT 1",
-    "SELECT printf('pipeline run %d has the problem ''%s'', which is not canonical', id, problem)"
-    " FROM pipeline_runs WHERE canonical(problem) IS NOT 1",
-    "SELECT printf('pipeline run %d has unknown outcome %s', id, outcome) FROM pipeline_runs"
-    " WHERE outcome(outcome) IS NOT 1",
-    "SELECT printf('pipeline run %d has a median outside its interval', id) FROM pipeline_runs"
-    " WHERE time_us < time_low_us OR time_us > time_high_us",
-    "SELECT printf('samples of pipeline run %d are not %d numbers', id, sample_count)"
-    " FROM pipeline_runs WHERE times_us IS NOT NULL AND samples(times_us, sample_count) IS NOT 1",
-    "SELECT printf('pipeline run %d has no members', id) FROM pipeline_runs"
-    " WHERE id NOT IN (SELECT pipeline_run_id FROM pipeline_members)",
-    "SELECT printf('a member of pipeline run %d is for %s, %s', t.id, c.arch, c.device)"
-    " FROM pipeline_runs t JOIN pipeline_members m ON m.pipeline_run_id = t.id"
-    " JOIN builds b ON b.id = m.build_id JOIN candidates c ON c.id = b.candidate_id"
-    " WHERE c.arch IS NOT t.arch OR c.device IS NOT t.device",
-    /* The views compute what everyone reads: each must run, and be the one of views.sql. */
+/* The views compute what everyone reads: each must run, and be the one of views.sql. */
+static const char *const view_checks[] = {
     "SELECT printf('view %s is not the one of this kkttune', v.name) FROM (SELECT 'results' AS name"
     " UNION ALL SELECT 'best_runs' UNION ALL SELECT 'pipelines') v LEFT JOIN sqlite_schema s ON "
     "s.name = v.name AND s.type ="
@@ -141,6 +103,13 @@ static const char objects_check[] =
     " 'builds', 'runs', 'runs_by_build', 'samples', 'counters', 'pipeline_runs', "
     "'pipeline_members', 'best_runs', 'results', 'pipelines'))";
 
+static void find_unsound_rows(checker *c) {
+    for (const kkt_db_rule *rule = kkt_db_rules; rule->mend; rule++) {
+        if (rule->check)
+            find_rows(c, rule->check);
+    }
+}
+
 kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *finding),
                         void *context, int64_t *findings, kkt_error *err) {
     checker c = {.db = db, .report = report, .context = context};
@@ -151,8 +120,9 @@ kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *fi
     find_rows(&c, "SELECT 'row ' || coalesce(rowid, '?') || ' of ' || \"table\" || ' refers to no "
                   "row of ' || parent FROM pragma_foreign_key_check");
     find_rows(&c, objects_check);
-    for (size_t i = 0; i < sizeof semantic_checks / sizeof semantic_checks[0]; i++)
-        find_rows(&c, semantic_checks[i]);
+    find_unsound_rows(&c);
+    for (size_t i = 0; i < sizeof view_checks / sizeof view_checks[0]; i++)
+        find_rows(&c, view_checks[i]);
     *findings = c.findings;
     return KKT_OK;
 }
@@ -166,9 +136,8 @@ static void keep_first(void *context, const char *finding) {
 kkt_status kkt_db_check_meaning(kkt_db *db, kkt_text *first, kkt_error *err) {
     checker c = {.db = db, .report = keep_first, .context = first};
     kkt_status status = kkt_db_add_checks(db, err);
-    for (size_t i = 0; status == KKT_OK && i < sizeof semantic_checks / sizeof semantic_checks[0];
-         i++)
-        find_rows(&c, semantic_checks[i]);
+    if (status == KKT_OK)
+        find_unsound_rows(&c);
     return status;
 }
 

@@ -129,31 +129,6 @@ static kkt_status copy_table(table_copy *t, kkt_error *err) {
     return status;
 }
 
-/* What refers to nothing or means nothing goes; order matters. */
-static const char *const clean_up[] = {
-    "DELETE FROM problems WHERE NOT canonical(text)",
-    "DELETE FROM configurations WHERE NOT canonical(text)",
-    "DELETE FROM candidates WHERE NOT EXISTS (SELECT 1 FROM problems p, configurations g WHERE"
-    " p.id = problem_id AND g.id = configuration_id AND p.kernel = g.kernel)",
-    "DELETE FROM predictions WHERE candidate_id NOT IN (SELECT id FROM candidates)",
-    "DELETE FROM builds WHERE candidate_id NOT IN (SELECT id FROM candidates)"
-    " OR NOT outcome(outcome)",
-    "DELETE FROM runs WHERE build_id NOT IN (SELECT id FROM builds) OR NOT outcome(outcome)"
-    " OR time_us < time_low_us OR time_us > time_high_us",
-    "DELETE FROM samples WHERE run_id NOT IN (SELECT id FROM runs) OR NOT samples(times_us,"
-    " (SELECT sample_count FROM runs r WHERE r.id = run_id))",
-    "DELETE FROM counters WHERE run_id NOT IN (SELECT id FROM runs)",
-    "DELETE FROM pipeline_runs WHERE NOT canonical(problem) OR NOT outcome(outcome)"
-    " OR time_us < time_low_us OR time_us > time_high_us"
-    " OR (times_us IS NOT NULL AND NOT samples(times_us, sample_count))"
-    " OR NOT EXISTS (SELECT 1 FROM pipeline_members m WHERE m.pipeline_run_id = pipeline_runs.id)"
-    " OR EXISTS (SELECT 1 FROM pipeline_members m WHERE m.pipeline_run_id = pipeline_runs.id"
-    " AND m.build_id NOT IN (SELECT id FROM builds))",
-    "DELETE FROM pipeline_members WHERE pipeline_run_id NOT IN (SELECT id FROM pipeline_runs)",
-    "UPDATE candidates SET verdict = NULL, verdict_reason = NULL"
-    " WHERE verdict IS NOT NULL AND NOT outcome(verdict)",
-};
-
 static kkt_status recover_into(kkt_db *from, kkt_db *to, kkt_db_changes *out, kkt_error *err) {
     kkt_status status = kkt_db_add_checks(to, err);
     for (size_t i = 0; status == KKT_OK && i < sizeof tables / sizeof tables[0]; i++) {
@@ -161,8 +136,9 @@ static kkt_status recover_into(kkt_db *from, kkt_db *to, kkt_db_changes *out, kk
         status = copy_table(&t, err);
         out->lost += t.lost;
     }
-    for (size_t i = 0; status == KKT_OK && i < sizeof clean_up / sizeof clean_up[0]; i++) {
-        status = kkt_db_exec(to, clean_up[i], err);
+    /* What refers to nothing or means nothing goes. */
+    for (const kkt_db_rule *rule = kkt_db_rules; status == KKT_OK && rule->mend; rule++) {
+        status = kkt_db_exec(to, rule->mend, err);
         out->lost += sqlite3_changes(to->handle);
     }
     return status;

@@ -28,6 +28,14 @@ struct kkt_db {
     const kkt_freshness *freshness; /* of the kkt_db_results in progress */
 };
 
+/* A way in which rows mean nothing: the statement that gives a text for each such row (NULL: it is
+ * found otherwise), and the one that takes them out. They use the functions of kkt_db_add_checks.
+ */
+typedef struct kkt_db_rule {
+    const char *check, *mend;
+} kkt_db_rule;
+extern const kkt_db_rule kkt_db_rules[]; /* in the order of mending; the last has no `mend` */
+
 /* The text of schema.sql and views.sql. */
 extern const char kkt_sql_schema[];
 extern const char kkt_sql_views[];

@@ -129,7 +129,7 @@ static void stop(void *unused) {
 
 /* ---- files ---- */
 
-enum { FILES = 4, REGIONS = 8, FILE_MAX = 1 << 24 };
+enum { FILES = 8, REGIONS = 8, FILE_MAX = 1 << 24 };
 
 typedef struct memory_file {
     char *path; /* NULL: a place that is free */
@@ -390,4 +390,15 @@ void fuzz_sqlite_put(const char *path, const uint8_t *data, size_t size) {
         abort();
     if (size > 0)
         memcpy(file->data, data, size);
+}
+
+void fuzz_sqlite_rename(const char *from, const char *to) {
+    memory_file *file = find_file(from), *old = find_file(to);
+    char *path = strdup(to);
+    if (!file || !path || file->users > 0 || (old && old->users > 0))
+        abort();
+    if (old)
+        forget(old);
+    free(file->path);
+    file->path = path;
 }

@@ -11,5 +11,7 @@ void fuzz_sqlite_start(void);
 /* Forgets all files and makes one of these bytes (copied). A file that is still open then is a
  * handle or a statement that was never closed: ends the process. */
 void fuzz_sqlite_put(const char *path, const uint8_t *data, size_t size);
+/* Puts a file in the place of another; both must be closed, and the first must be there. */
+void fuzz_sqlite_rename(const char *from, const char *to);
 
 #endif
