@@ -161,20 +161,21 @@ static kkt_status read_dictionary(cursor *c, kkt_npy *out) {
     return KKT_OK;
 }
 
-/* Elements and bytes of the shape; false on overflow. */
+/* Elements and bytes of the shape; false on overflow, beside a 0 too: who multiplies some of an
+ * array's dimensions need not look out. */
 static bool count_elements(kkt_npy *array, size_t *bytes) {
     uint64_t total = 1;
     bool empty = false;
-    for (int i = 0; i < array->rank; i++)
-        empty = empty || array->dims[i] == 0;
-    for (int i = 0; i < array->rank && !empty; i++) {
-        if (__builtin_mul_overflow(total, (uint64_t)array->dims[i], &total))
+    for (int i = 0; i < array->rank; i++) {
+        uint64_t dim = (uint64_t)array->dims[i];
+        empty = empty || dim == 0;
+        if (dim > 0 && __builtin_mul_overflow(total, dim, &total))
             return false;
     }
-    if (empty)
-        total = 0;
     if (total > (uint64_t)INT64_MAX / 8)
         return false;
+    if (empty)
+        total = 0;
     array->elements = (int64_t)total;
     *bytes = (size_t)total * TYPES[array->type].bytes;
     return true;

@@ -19,11 +19,11 @@ static void find(checker *c, const char *finding) {
         c->report(c->context, finding);
 }
 
-/* Reports every row of a query: its one text column is the finding. A query that fails because
- * the file is damaged is a finding as well. */
+/* Reports every row of a query, a literal: its one text column is the finding. A query that fails
+ * because the file is damaged is a finding as well. */
 static void find_rows(checker *c, const char *sql) {
     sqlite3_stmt *s = NULL;
-    int code = sqlite3_prepare_v2(c->db->handle, sql, -1, &s, NULL);
+    int code = kkt_db_cached(c->db, sql, &s, NULL) == KKT_OK ? SQLITE_OK : SQLITE_ERROR;
     while (code == SQLITE_OK || code == SQLITE_ROW) {
         code = sqlite3_step(s);
         if (code != SQLITE_ROW)
@@ -38,7 +38,7 @@ static void find_rows(checker *c, const char *sql) {
         find(c, text.data);
         kkt_text_free(&text);
     }
-    sqlite3_finalize(s);
+    sqlite3_reset(s);
 }
 
 /* SQL functions of the checks: canonical(text), outcome(name), samples(json, count) and
@@ -72,6 +72,8 @@ static void same_view_function(sqlite3_context *context, int count, sqlite3_valu
 
 kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err) {
     int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY | SQLITE_DETERMINISTIC;
+    if (db->has_checks) /* once more would void what is prepared */
+        return KKT_OK;
     int code = sqlite3_create_function(db->handle, "canonical", 1, flags, NULL, canonical_function,
                                        NULL, NULL);
     if (code == SQLITE_OK)
@@ -83,6 +85,7 @@ kkt_status kkt_db_add_checks(kkt_db *db, kkt_error *err) {
     if (code == SQLITE_OK)
         code = sqlite3_create_function(db->handle, "same_view", 1, flags, NULL, same_view_function,
                                        NULL, NULL);
+    db->has_checks = code == SQLITE_OK;
     return code == SQLITE_OK ? KKT_OK : kkt_db_fail(db, code, err);
 }
 

@@ -98,7 +98,12 @@ kkt_status kkt_db_counters(kkt_db *db, int64_t run_id,
             .unit = kkt_column_text(s, 2),
             .chip = kkt_column_text(s, 3),
         };
-        if (isfinite(counter.value))
+        if (!counter.name || !counter.unit || !counter.chip)
+            status = kkt_fail(err, KKT_ERR_INPUT, 0,
+                              "database '%s' has a counter of run %lld without a name, unit or "
+                              "chip; 'kkttune db check' lists what is wrong",
+                              db->path, (long long)run_id);
+        else if (isfinite(counter.value))
             status = visit(context, &counter, err);
     }
     if (status == KKT_OK && code != SQLITE_DONE)

@@ -11,7 +11,7 @@ kkt_status kkt_db_get_mark(kkt_db *db, const char *key, char *value, size_t size
         return status;
     kkt_bind_text(statement, 1, key);
     int code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
+    if (code == SQLITE_ROW && kkt_column_text(statement, 0))
         snprintf(value, size, "%s", kkt_column_text(statement, 0));
     sqlite3_reset(statement);
     return code == SQLITE_ROW || code == SQLITE_DONE ? KKT_OK : kkt_db_fail(db, code, err);

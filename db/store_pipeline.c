@@ -200,8 +200,8 @@ static kkt_status read_members(kkt_db *db, kkt_pipeline_record *record,
         kkt_member_record *member = &record->members[record->member_count++];
         *member = (kkt_member_record){.build_id = sqlite3_column_int64(s, 0),
                                       .stale_reason = kkt_column_text(s, 1)};
-        kkt_read_identity(s, 2, &member->id);
-        good = kkt_read_build(s, 2 + KKT_IDENTITY_COUNT, &member->build);
+        good = kkt_read_identity(s, 2, &member->id);
+        good = kkt_read_build(s, 2 + KKT_IDENTITY_COUNT, &member->build) && good;
         copy_member(arena, member);
     }
     if (good && code != SQLITE_DONE)
@@ -228,7 +228,8 @@ static bool read_run(sqlite3_stmt *s, kkt_pipeline_record *out) {
         .members_us = kkt_column_real(s, 7),
         .samples_json = kkt_column_text(s, 8),
     };
-    return kkt_launch_order_parse(kkt_column_text(s, 5), &out->order) &&
+    return out->pipeline && out->problem && out->arch && out->device &&
+           kkt_launch_order_parse(kkt_column_text(s, 5), &out->order) &&
            kkt_read_run(s, AT_RUN, &out->run);
 }
 
@@ -251,10 +252,11 @@ kkt_status kkt_db_pipeline_runs(
         kkt_pipeline_record record;
         kkt_arena *arena = kkt_arena_open();
         if (!read_run(s, &record))
-            status = kkt_fail(err, KKT_ERR_INPUT, 0,
-                              "database '%s' has an unknown outcome, provenance or launch order at "
-                              "pipeline run %lld; 'kkttune db check' lists what is wrong",
-                              db->path, (long long)record.run_id);
+            status = kkt_fail(
+                err, KKT_ERR_INPUT, 0,
+                "database '%s' has an unknown outcome, provenance or launch order, or "
+                "lacks a text, at pipeline run %lld; 'kkttune db check' lists what is wrong",
+                db->path, (long long)record.run_id);
         if (status == KKT_OK)
             status = read_members(db, &record, freshness, arena, err);
         if (status == KKT_OK)

@@ -99,10 +99,11 @@ static const char results_sql[] =
                                  " ORDER BY x.stale, x.id DESC LIMIT 1))";
 
 static kkt_status unknown_name(const kkt_db *db, int64_t candidate_id, kkt_error *err) {
-    return kkt_fail(err, KKT_ERR_INPUT, 0,
-                    "database '%s' has an unknown outcome or provenance at candidate %lld; "
-                    "'kkttune db check' lists what is wrong",
-                    db->path, (long long)candidate_id);
+    return kkt_fail(
+        err, KKT_ERR_INPUT, 0,
+        "database '%s' has an unknown outcome or provenance, or lacks a text, at candidate %lld; "
+        "'kkttune db check' lists what is wrong",
+        db->path, (long long)candidate_id);
 }
 
 /* A prediction that was never made: nothing is known, nothing is claimed. */
@@ -151,10 +152,10 @@ static bool read_result(sqlite3_stmt *s, kkt_result *out, kkt_text *first_line) 
         .stale_reason = kkt_column_text(s, 6),
         .prediction = no_prediction,
     };
-    kkt_read_identity(s, AT_IDENTITY, &out->id);
+    bool good = kkt_read_identity(s, AT_IDENTITY, &out->id);
     if (out->has_prediction)
         kkt_read_prediction(s, at_prediction, &out->prediction);
-    bool good = kkt_read_build(s, at_build, &out->build) || !out->has_build;
+    good = (kkt_read_build(s, at_build, &out->build) || !out->has_build) && good;
     good = (kkt_read_run(s, at_run, &out->run) || !out->has_run) && good;
     if (!out->has_run)
         out->run.sample_count = 0;
@@ -248,7 +249,7 @@ kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, siz
         int64_t kept = sqlite3_column_int64(s, 0);
         const char *json = kkt_column_text(s, 1);
         /* A sample takes two characters at least, so a hostile count allocates nothing. */
-        bool plausible = kept >= 0 && kept <= sqlite3_column_bytes(s, 1);
+        bool plausible = json && kept >= 0 && kept <= sqlite3_column_bytes(s, 1);
         float *values = plausible ? calloc((size_t)kept + 1, sizeof *values) : NULL;
         if (values && kkt_samples_parse(json, (size_t)kept, values)) {
             *samples = values;
@@ -337,8 +338,8 @@ kkt_status kkt_db_each_run(kkt_db *db, const kkt_result_filter *filter, bool rep
     int code = SQLITE_DONE;
     while (status == KKT_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         kkt_run_row row;
-        kkt_read_identity(s, 0, &row.id);
-        bool good = kkt_read_build(s, KKT_IDENTITY_COUNT, &row.build);
+        bool good = kkt_read_identity(s, 0, &row.id);
+        good = kkt_read_build(s, KKT_IDENTITY_COUNT, &row.build) && good;
         good = kkt_read_run(s, at_run, &row.run) && good;
         row.samples_json = kkt_column_text(s, at_run + KKT_RUN_COUNT);
         row.run_id = sqlite3_column_int64(s, at_run + KKT_RUN_COUNT + 2);

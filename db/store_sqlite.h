@@ -11,7 +11,7 @@
 #define KKT_DB_APPLICATION_ID 0x6b6b7474 /* "kktt" */
 #define KKT_DB_SCHEMA_VERSION 4
 #define KKT_DB_BUSY_MS 30000
-#define KKT_DB_CACHED 48 /* distinct statements kept prepared */
+#define KKT_DB_CACHED 96 /* distinct statements kept prepared */
 
 typedef struct kkt_cached_statement {
     const char *sql; /* a string literal: its address is the key */
@@ -21,7 +21,7 @@ typedef struct kkt_cached_statement {
 struct kkt_db {
     sqlite3 *handle;
     char *path;
-    bool wal;
+    bool wal, has_checks;
     const char *note;
     kkt_cached_statement cached[KKT_DB_CACHED];
     size_t cached_count;
@@ -88,7 +88,8 @@ int kkt_column_small(sqlite3_stmt *statement, int column); /* clamped to int */
 double kkt_column_real(sqlite3_stmt *statement, int column);
 
 /* Columns of a record, in the order these functions read them from column `at` on. Each gives
- * false where an outcome or provenance is no known name. */
+ * false where an outcome or provenance is no known name, or a text is missing that the schema
+ * promises: the pages of a damaged file keep no promise. */
 #define KKT_IDENTITY_COLUMNS "p.kernel, g.style, c.arch, c.device, p.text, g.text"
 #define KKT_IDENTITY_COUNT 6
 #define KKT_PREDICTION_COLUMNS                                                                     \
@@ -110,7 +111,7 @@ double kkt_column_real(sqlite3_stmt *statement, int column);
       ".outliers, " t ".throttled, " t ".disturbed"
 #define KKT_RUN_COLUMNS KKT_RUN_COLUMNS_OF("r")
 #define KKT_RUN_COUNT 27
-void kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out);
+bool kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out);
 void kkt_read_prediction(sqlite3_stmt *statement, int at, kkt_prediction_record *out);
 bool kkt_read_build(sqlite3_stmt *statement, int at, kkt_build_record *out);
 bool kkt_read_run(sqlite3_stmt *statement, int at, kkt_run_record *out);

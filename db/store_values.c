@@ -62,7 +62,7 @@ double kkt_column_real(sqlite3_stmt *statement, int column) {
     return sqlite3_column_double(statement, column);
 }
 
-void kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out) {
+bool kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out) {
     *out = (kkt_identity){
         .kernel = kkt_column_text(statement, at),
         .style = kkt_column_text(statement, at + 1),
@@ -71,6 +71,7 @@ void kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out) {
         .problem = kkt_column_text(statement, at + 4),
         .config = kkt_column_text(statement, at + 5),
     };
+    return out->kernel && out->style && out->arch && out->device && out->problem && out->config;
 }
 
 void kkt_read_prediction(sqlite3_stmt *statement, int at, kkt_prediction_record *out) {

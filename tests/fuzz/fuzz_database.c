@@ -43,18 +43,26 @@ static void look_into(kkt_db *db) {
     expect_said(kkt_db_results(db, NULL, NULL, visit, &rows, &error), &error);
     error = (kkt_error){0};
     expect_said(kkt_db_pipeline_runs(db, NULL, NULL, visit_pipeline, &rows, &error), &error);
+    float *samples = NULL;
+    size_t count = 0;
+    char mark[32];
+    error = (kkt_error){0};
+    expect_said(kkt_db_samples(db, 1, &samples, &count, &error), &error);
+    free(samples);
+    error = (kkt_error){0};
+    expect_said(kkt_db_get_mark(db, "calibrated", mark, sizeof mark, &error), &error);
 }
 
-static void merge(kkt_db *into) {
+/* A merge leaves the sound database sound, whatever it takes in. */
+static void merge(kkt_db *into, bool thorough) {
     kkt_error error = {0};
     kkt_db_changes changes;
+    int64_t findings = 0;
     if (kkt_db_begin(into, &error) != KKT_OK)
         abort();
     kkt_status status = kkt_db_merge(into, path, &changes, &error);
     expect_said(status, &error);
-    int64_t findings = 0;
-    if (status == KKT_OK && changes.candidates > 0 &&
-        (kkt_db_check(into, NULL, NULL, &findings, &error) != KKT_OK || findings != 0))
+    if (thorough && (kkt_db_check(into, NULL, NULL, &findings, &error) != KKT_OK || findings != 0))
         abort();
     kkt_db_rollback(into);
 }
@@ -77,12 +85,12 @@ static void recover(void) {
     kkt_db_close(db);
 }
 
-/* Recovering costs as much as all the rest: every sixteenth input. */
+/* Recovering and checking what came out cost many times all the rest: one input of 64. */
 static bool chosen(const uint8_t *data, size_t size) {
     unsigned sum = 0;
     for (size_t i = 0; i < size; i++)
         sum += data[i];
-    return sum % 16 == 0;
+    return sum % 64 == 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -100,8 +108,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status == KKT_OK) {
         look_into(db);
         kkt_db_close(db);
-        merge(into);
-        if (chosen(data, size))
+        bool thorough = chosen(data, size);
+        merge(into, thorough);
+        if (thorough)
             recover();
     } else if (db) {
         abort();

@@ -255,6 +255,7 @@ static void test_npy_refuses(void **state) {
         {"{'descr': '<f4', " ORDER ", 'shape': (1,1,1,1,1,1,1,1,6)}", "8 dimensions"},
         {"{'descr': '<f4', " ORDER ", 'shape': (4294967296, 4294967296)}", "larger"},
         {"{'descr': '<f8', " ORDER ", 'shape': (2305843009213693952,)}", "larger"},
+        {"{'descr': '<f4', " ORDER ", 'shape': (4294967296, 4294967296, 0)}", "larger"},
         {"{'descr': '<f4', " ORDER ", 'shape': (7,)}", "needs 28 bytes"},
         {"{'descr': '<f4', " ORDER ", 'shape': (5,)}", "needs 20 bytes"},
         {"{'descr': '<f4", "structured or damaged"},

@@ -228,6 +228,63 @@ static void test_unsound_rows_stay_where_they_are(void **state) {
     }
 }
 
+static kkt_status pass(void *context, const kkt_result *result, kkt_error *err) {
+    (void)context;
+    (void)result;
+    (void)err;
+    return KKT_OK;
+}
+
+static kkt_status pass_counter(void *context, const kkt_counter_record *counter, kkt_error *err) {
+    (void)context;
+    (void)counter;
+    (void)err;
+    return KKT_OK;
+}
+
+/* NOT NULL is kept by whoever writes through SQLite; the pages of a damaged file hold anything. */
+static void test_missing_values(void **state) {
+    const fixture *f = *state;
+    static const char *const columns[][2] = {
+        {"problems", "text"},       {"problems", "kernel"}, {"configurations", "style"},
+        {"configurations", "text"}, {"candidates", "arch"}, {"candidates", "device"},
+        {"builds", "outcome"},      {"runs", "provenance"}, {"samples", "times_us"},
+        {"counters", "name"},       {"counters", "unit"},   {"counters", "chip"},
+    };
+    const kkt_counter_record counter = {"l2_hit_rate", 0.5, "%", "GH100"};
+    kkt_error error;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        kkt_db *db = NULL, *into = NULL;
+        kkt_db_changes added;
+        char sql[400];
+        float *samples = NULL;
+        size_t count = 0;
+        fill(f->path, 1, HASH_A);
+        assert_ok(kkt_db_open(f->path, KKT_DB_WRITE, &db, &error));
+        assert_ok(kkt_db_put_counters(db, 1, &counter, 1, 5.0, NULL, &error));
+        kkt_db_close(db);
+        snprintf(sql, sizeof sql,
+                 "PRAGMA writable_schema=1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL',"
+                 " '') WHERE name = '%s'; PRAGMA writable_schema=RESET; UPDATE %s SET %s = NULL%s",
+                 columns[i][0], columns[i][0], columns[i][1],
+                 strcmp(columns[i][0], "samples") == 0 ? "; UPDATE runs SET sample_count = 0" : "");
+        execute(f->path, sql);
+        assert_ok(kkt_db_open(f->path, KKT_DB_READ, &db, &error));
+        kkt_status results = kkt_db_results(db, NULL, NULL, pass, NULL, &error);
+        kkt_status counters = kkt_db_counters(db, 1, pass_counter, NULL, &error);
+        kkt_status kept = kkt_db_samples(db, 1, &samples, &count, &error);
+        if (results == KKT_OK && counters == KKT_OK && kept == KKT_OK)
+            fail_msg("nobody minds that %s.%s is missing", columns[i][0], columns[i][1]);
+        free(samples);
+        kkt_db_close(db);
+        assert_ok(kkt_db_open(":memory:", KKT_DB_WRITE, &into, &error));
+        if (kkt_db_merge(into, f->path, &added, &error) == KKT_OK) /* without the samples */
+            assert_int_equal(check(into).count, 0);
+        kkt_db_close(into);
+        unlink(f->path);
+    }
+}
+
 /* Overwrites a page of the file with noise. */
 static void damage_page(const char *path, long page) {
     FILE *file = fopen(path, "r+b");
@@ -408,6 +465,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_merge_is_idempotent, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_keeps_failures_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unsound_rows_stay_where_they_are, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_missing_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recover_from_any_damaged_page, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recover_keeps_all_of_a_sound_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_view, setup, teardown),
