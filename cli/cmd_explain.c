@@ -81,7 +81,7 @@ const kkt_command kkt_cmd_explain = {
     .operands = "KERNEL",
     .summary = "one configuration: resources, what limits it, what breaks first",
     .details = "Needs no GPU. Where NVRTC is found, compiled values stand beside the prediction.\n"
-               "Times are uncalibrated.",
+               "Times come from constants fitted on an H200; on other devices they serve to rank.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run,

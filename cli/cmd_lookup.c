@@ -34,7 +34,8 @@ static void print_text(const kkt_lookup *found) {
         printf("time        %.4g us [%.4g, %.4g]%s\n", entry->time_us, entry->low_us,
                entry->high_us, found->tier == KKT_LOOKUP_NEAREST ? ", of that problem" : "");
     if (found->tier != KKT_LOOKUP_EXACT && isfinite(entry->predicted_us))
-        printf("predicted   %.4g us (uncalibrated)\n", entry->predicted_us);
+        printf("predicted   %.4g us%s\n", entry->predicted_us,
+               entry->calibrated ? "" : " (uncalibrated)");
     if (entry->limiter != NULL)
         printf("limiter     %s\n", entry->limiter);
 }

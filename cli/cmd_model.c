@@ -40,7 +40,9 @@ const kkt_command kkt_cmd_model = {
     .summary = "the analytic model: ledger, layouts, occupancy, traffic, predicted times",
     .details = "Needs no GPU and no database. LIST is numbers separated by commas.\n"
                "Where --threads or --block-dv is given, the styles get a row for each of its "
-               "values; other\nparameters stand at the best prediction. Times are uncalibrated.",
+               "values; other\nparameters stand at the best prediction. Times come from constants "
+               "fitted on an "
+               "H200; on other\ndevices they serve to rank.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run,

@@ -53,7 +53,7 @@ typedef struct kkt_model_result {
     double hbm_bytes_per_token; /* all heads */
     double chain_steps;         /* dependent steps of one chunk */
     double lower_bound_us;      /* no implementation of the configuration is faster */
-    double predicted_us;        /* from uncalibrated constants */
+    double predicted_us;        /* from constants fitted on an H200 */
     const char *limiter;        /* "hbm", "registers", ...; a constant string */
     char reason[320];           /* one sentence with the numbers */
 } kkt_model_result;

@@ -35,19 +35,24 @@ typedef struct kkt_prediction {
     double chain_steps;    /* dependent steps of a chunk's inverse: substitution and couplings */
     double lower_bound_us; /* never above a measured time; infinite for an infeasible one */
     double predicted_us;   /* infinite for an infeasible one */
-    bool calibrated;       /* false: constants of the architecture table */
+    bool calibrated;       /* the constants were fitted on measurements of this device */
 } kkt_prediction;
 
-/* Constants of the time model. Where a device was not calibrated: kkt_time_defaults. */
+/* Constants of the time model: what is reached of each peak, and latencies. */
 typedef struct kkt_time_constants {
     double hbm_efficiency; /* share of the theoretical peak that a copy reaches */
-    double l2_gbps;
+    double l2_efficiency;  /* of the SMs' ports to L2 */
     double smem_efficiency, tensor_efficiency, fp32_efficiency, issue_efficiency;
-    double launch_us; /* an empty launch */
+    double launch_us; /* an empty launch, and what starting and draining the SMs adds */
     double load_latency_cycles;
     double step_cycles[KKT_STEP_KIND_COUNT]; /* latency of one dependent step */
     double fma_cycles;                       /* of each element of a step's chain */
-    bool calibrated;
+    double instruction_cycles; /* from one instruction of a warp to its next, at 64 registers a
+                                  thread; with more registers more of them are independent */
+    double overlap;            /* exponent p of (sum of t^p)^(1/p): infinite where resources
+                                  overlap wholly, 1 where each waits for the others */
+    bool calibrated;           /* fitted on measurements of this very device */
+    const char *source;        /* one line: where they come from */
 } kkt_time_constants;
 
 void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_constants *out);

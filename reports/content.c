@@ -139,8 +139,8 @@ static void add_summary(const kkt_view *view, kkt_document *document) {
     if (view->measured + view->replayed == 0)
         kkt_document_paragraph(document,
                                "Nothing was measured: every time below is a prediction of the "
-                               "model with uncalibrated constants. Registers and shared memory of "
-                               "compiled entries are the compiler's.");
+                               "model. Registers and shared memory of compiled entries are the "
+                               "compiler's.");
 }
 
 static int compare_reals(const void *a, const void *b) {

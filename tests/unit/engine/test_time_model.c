@@ -1,0 +1,147 @@
+/* The time model against the measurements that ship: how far predicted times are from measured
+ * ones, printed, and that the lower bound is one. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "db/recording.h"
+#include "kernels/kernel.h"
+#include "model/predict.h"
+
+#define RECORDED KKT_TEST_DATA "/../db/reference/sm90_h200.jsonl"
+
+enum { ROWS_MAX = 4096 };
+
+/* A timed configuration. */
+typedef struct row {
+    uint64_t group;   /* hash of problem and chunk */
+    double log_ratio; /* log(predicted / measured) */
+    double predicted, measured;
+} row;
+
+typedef struct errors {
+    row rows[ROWS_MAX];
+    size_t count;
+    double above; /* largest lower bound over measured time */
+} errors;
+
+static uint64_t hash_text(const char *text, int64_t chunk) {
+    uint64_t hash = (uint64_t)chunk;
+    for (; *text; text++) {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3); /* FNV-1a */
+    }
+    return hash;
+}
+
+static bool parse_row(const kkt_identity *id, kkt_footprint *fp) {
+    const kkt_kernel *kernel = NULL;
+    kkt_values problem, config;
+    char reason[240];
+    const kkt_arch *arch = kkt_arch_find(id->arch);
+    const kkt_variant *variant = NULL;
+    if (kkt_kernel_parse(id->kernel, &kernel, NULL) != KKT_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        const char *style = kkt_style_get(kernel->variants[i]->style)->name;
+        variant = strcmp(style, id->style) == 0 ? kernel->variants[i] : variant;
+    }
+    if (!variant || !variant->source) {
+        return false;
+    }
+    kkt_params_defaults(&kernel->problem, &problem);
+    kkt_params_defaults(&variant->params, &config);
+    if (kkt_params_parse(&kernel->problem, id->problem, &problem, NULL, NULL) != KKT_OK ||
+        kkt_params_parse(&variant->params, id->config, &config, NULL, NULL) != KKT_OK ||
+        !variant->applicable(&problem, &config, arch, reason, sizeof reason)) {
+        return false; /* of an older space */
+    }
+    variant->footprint(&problem, &config, arch, fp);
+    return true;
+}
+
+static kkt_status visit(void *context, const kkt_result *result, kkt_error *err) {
+    (void)err;
+    errors *all = context;
+    const kkt_device *device = NULL;
+    kkt_prediction prediction;
+    kkt_footprint fp;
+    memset(&fp, 0, sizeof fp);
+    if (result->outcome != KKT_OUTCOME_OK || !parse_row(&result->id, &fp)) {
+        return KKT_OK;
+    }
+    const kkt_arch *arch = kkt_arch_find(result->id.arch);
+    assert_int_equal(kkt_device_parse(result->id.device, arch, &device, NULL), KKT_OK);
+    kkt_predict(&fp, arch, device, NULL, &prediction);
+    double measured = result->run.time_us;
+    assert_true(all->count < ROWS_MAX);
+    all->rows[all->count++] = (row){.group = hash_text(result->id.problem, fp.chunk),
+                                    .log_ratio = log(prediction.predicted_us / measured),
+                                    .predicted = prediction.predicted_us,
+                                    .measured = measured};
+    if (prediction.lower_bound_us / measured > all->above) {
+        all->above = prediction.lower_bound_us / measured;
+    }
+    return KKT_OK;
+}
+
+static int ascending(const void *left, const void *right) {
+    double a = ((const row *)left)->log_ratio, b = ((const row *)right)->log_ratio;
+    return (a > b) - (a < b);
+}
+
+/* Of all pairs of one problem and chunk whose times differ by a tenth: the share that the model
+ * puts in the right order. By chance it were a half. */
+static double ordered_share(const errors *all) {
+    double pairs = 0, right = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        for (size_t j = 0; j < all->count; j++) {
+            const row *a = &all->rows[i], *b = &all->rows[j];
+            if (a->group == b->group && b->measured > 1.1 * a->measured) {
+                pairs++;
+                right += a->predicted < b->predicted;
+            }
+        }
+    }
+    return right / pairs;
+}
+
+static void errors_on_what_was_measured(void **state) {
+    (void)state;
+    kkt_db *db = NULL;
+    errors *all = calloc(1, sizeof *all);
+    int64_t rows = 0;
+    assert_non_null(all);
+    assert_int_equal(kkt_db_open(":memory:", KKT_DB_WRITE, &db, NULL), KKT_OK);
+    assert_int_equal(kkt_recording_import(db, RECORDED, &rows, NULL), KKT_OK);
+    assert_int_equal(kkt_db_results(db, NULL, NULL, visit, all, NULL), KKT_OK);
+    assert_true(all->count > 100);
+    double ordered = ordered_share(all);
+    qsort(all->rows, all->count, sizeof *all->rows, ascending);
+    static const int shares[] = {0, 5, 25, 50, 75, 95, 100};
+    double at[sizeof shares / sizeof *shares];
+    print_message("predicted / measured of %zu configurations:", all->count);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        at[i] = exp(all->rows[(size_t)shares[i] * (all->count - 1) / 100].log_ratio);
+        print_message("  %d %%: %.2f", shares[i], at[i]);
+    }
+    print_message("\nin the right order: %.1f %% of pairs; largest lower bound / measured: %.3f\n",
+                  100 * ordered, all->above);
+    assert_true(at[3] > 0.8 && at[3] < 1.25);
+    assert_true(at[1] > 0.3 && at[5] < 2);
+    assert_true(ordered > 0.7);
+    assert_true(all->above < 1);
+    free(all);
+    kkt_db_close(db);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(errors_on_what_was_measured)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
