@@ -72,7 +72,7 @@ limited() { # limited KIBIBYTES COMMAND...: SIGXFSZ is ignored, so that writing 
     bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' "$@"
 }
 mkdir full
-fails 3 "what was committed before is safe" limited 90 "$kkttune" "${main[@]}" --db full/k.db --out full/out
+fails 3 "what was committed before is safe" limited 200 "$kkttune" "${main[@]}" --db full/k.db --out full/out
 whole full/out whole
 expect 0 db check full/k.db
 expect 0 "${main[@]}" --db full/k.db --out full/out # goes on from there
