@@ -15,14 +15,18 @@ typedef struct kkt_mark {
 #define KKT_GROUPS_MAX 16
 
 typedef struct kkt_pointset {
-    kkt_mark *marks; /* sorted by group, then predicted time, then ordinal */
+    kkt_mark *marks; /* by ordinal */
     int64_t count;
+    uint32_t *order;                   /* of marks: by group, then predicted time, then ordinal */
     int groups;                        /* 1 where the kernel has no chunk */
-    int64_t first[KKT_GROUPS_MAX + 1]; /* marks of group g: first[g] .. first[g + 1] */
+    int64_t first[KKT_GROUPS_MAX + 1]; /* group g is order[first[g]] to order[first[g + 1] - 1] */
 } kkt_pointset;
 
-/* Enumerates the space once. KKT_ERR_ENVIRONMENT: out of memory. */
-kkt_status kkt_pointset_make(kkt_space *space, kkt_pointset *out, kkt_error *err);
+/* Walks through the space once; `rejected` as in kkt_space_next. KKT_ERR_ENVIRONMENT: out of
+ * memory. */
+kkt_status kkt_pointset_make(kkt_space *space, kkt_space_rejected rejected, void *context,
+                             kkt_pointset *out, kkt_error *err);
+kkt_status kkt_pointset_copy(const kkt_pointset *set, kkt_pointset *out, kkt_error *err);
 void kkt_pointset_free(kkt_pointset *set);
 /* The mark of a configuration, or NULL. */
 kkt_mark *kkt_pointset_find(const kkt_pointset *set, const kkt_space *space,

@@ -25,7 +25,7 @@ static kkt_status open_search(kkt_space *space, const kkt_search_options *option
     }
     search->space = space;
     search->state = options->seed;
-    kkt_status status = kkt_pointset_make(space, &search->set, err);
+    kkt_status status = kkt_search_points(space, options, &search->set, err);
     if (status != KKT_OK) {
         free(search);
         return status;
@@ -54,7 +54,8 @@ static bool propose_best(kkt_search *search, kkt_point *out) {
         if (at < search->set.first[group + 1]) {
             search->used[group]++;
             search->turn = group + 1;
-            return kkt_pointset_propose(search->space, &search->set.marks[at], out);
+            kkt_mark *mark = &search->set.marks[search->set.order[at]];
+            return kkt_pointset_propose(search->space, mark, out);
         }
     }
     return false;
@@ -75,10 +76,10 @@ static bool propose_any(kkt_search *search, kkt_point *out) {
         return false;
     }
     int64_t at = search->next + (int64_t)(next_random(&search->state) % (uint64_t)left);
-    kkt_mark chosen = search->set.marks[at];
-    search->set.marks[at] = search->set.marks[search->next];
-    search->set.marks[search->next++] = chosen;
-    return kkt_pointset_propose(search->space, &chosen, out);
+    uint32_t chosen = search->set.order[at];
+    search->set.order[at] = search->set.order[search->next];
+    search->set.order[search->next++] = chosen;
+    return kkt_pointset_propose(search->space, &search->set.marks[chosen], out);
 }
 
 const kkt_search_type kkt_search_exhaustive = {

@@ -151,9 +151,9 @@ void kkt_space_rewind(kkt_space *space) {
     space->next = 0;
 }
 
-bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
-                     size_t size) {
-    int64_t ordinal = 0;
+/* Index of the first parameter whose value is outside the space; the count where there is none. */
+static size_t ordinal_of(const kkt_space *space, const kkt_values *config, int64_t *out) {
+    *out = 0;
     for (size_t i = 0; i < space->variant->params.count; i++) {
         const kkt_param *param = &space->variant->params.params[i];
         bool fixed = (space->fixed_mask >> i) & 1;
@@ -162,12 +162,25 @@ bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point
             at++;
         }
         if (fixed ? config->v[i] != space->fixed.v[i] : at == param->count) {
-            snprintf(reason, size, "%s is outside the space", param->name);
-            return false;
+            return i;
         }
-        ordinal += (int64_t)at * space->stride[i];
+        *out += (int64_t)at * space->stride[i];
     }
-    out->ordinal = ordinal;
+    return space->variant->params.count;
+}
+
+bool kkt_space_ordinal(const kkt_space *space, const kkt_values *config, int64_t *out) {
+    return ordinal_of(space, config, out) == space->variant->params.count;
+}
+
+bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
+                     size_t size) {
+    size_t outside = ordinal_of(space, config, &out->ordinal);
+    if (outside < space->variant->params.count) {
+        snprintf(reason, size, "%s is outside the space",
+                 space->variant->params.params[outside].name);
+        return false;
+    }
     return fill_point(space, config, out, reason, size);
 }
 

@@ -30,6 +30,8 @@ void kkt_space_rewind(kkt_space *space);
 /* The point of one configuration; false with the reason where it is turned down. */
 bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
                      size_t size);
+/* Its ordinal alone, whether or not it is turned down; false where a value is outside the space. */
+bool kkt_space_ordinal(const kkt_space *space, const kkt_values *config, int64_t *out);
 void kkt_space_decode(const kkt_space *space, int64_t ordinal, kkt_values *config);
 const kkt_kernel *kkt_space_kernel(const kkt_space *space);
 const kkt_variant *kkt_space_variant(const kkt_space *space);
