@@ -88,6 +88,8 @@ kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness 
  * is malloc'ed, NULL with `*count` 0 where none are kept. */
 kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, size_t *count,
                           kkt_error *err);
+/* Median of the first measured run of a build that was timed; NaN where there is none. */
+kkt_status kkt_db_first_time(kkt_db *db, int64_t build_id, double *time_us, kkt_error *err);
 /* Writes stale_reason of every candidate as `freshness` sees it, so that the SQL view `results`
  * shows it too. */
 kkt_status kkt_db_mark_stale(kkt_db *db, const kkt_freshness *freshness, kkt_error *err);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,6 +231,26 @@ kkt_status kkt_db_prepare_filtered(kkt_db *db, const char *head, const kkt_resul
 }
 
 /* ---- samples ---- */
+
+kkt_status kkt_db_first_time(kkt_db *db, int64_t build_id, double *time_us, kkt_error *err) {
+    sqlite3_stmt *s = NULL;
+    *time_us = (double)NAN;
+    kkt_status status = kkt_db_cached(db,
+                                      "SELECT time_us FROM runs WHERE build_id = ?1 AND provenance "
+                                      "= 'measured' AND outcome IN ('ok', 'noisy') AND time_us IS "
+                                      "NOT NULL ORDER BY id LIMIT 1",
+                                      &s, err);
+    if (status != KKT_OK)
+        return status;
+    sqlite3_bind_int64(s, 1, build_id);
+    int code = sqlite3_step(s);
+    if (code == SQLITE_ROW)
+        *time_us = sqlite3_column_double(s, 0);
+    else if (code != SQLITE_DONE)
+        status = kkt_db_fail(db, code, err);
+    sqlite3_reset(s);
+    return status;
+}
 
 kkt_status kkt_db_samples(kkt_db *db, int64_t candidate_id, float **samples, size_t *count,
                           kkt_error *err) {

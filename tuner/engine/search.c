@@ -1,5 +1,7 @@
 #include "tuner/engine/search.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const kkt_search_type kkt_search_model;
@@ -32,4 +34,39 @@ kkt_status kkt_search_parse(const char *name, const kkt_search_type **out, kkt_e
                                  kkt_text_get(&known));
     kkt_text_free(&known);
     return status;
+}
+
+kkt_status kkt_search_points(kkt_space *space, const kkt_search_options *options, kkt_pointset *out,
+                             kkt_error *err) {
+    return options->points ? kkt_pointset_copy(options->points, out, err)
+                           : kkt_pointset_make(space, NULL, NULL, out, err);
+}
+
+void kkt_memory_begin(kkt_search_memory *memory) {
+    memory->problems++;
+}
+
+kkt_status kkt_memory_add(kkt_search_memory *memory, const kkt_values *config, double predicted_us,
+                          double time_us, kkt_error *err) {
+    if (memory->count == memory->capacity) {
+        size_t capacity = memory->capacity ? 2 * memory->capacity : 128;
+        kkt_memory_row *grown = realloc(memory->rows, capacity * sizeof *grown);
+        if (!grown) {
+            return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
+        }
+        memory->rows = grown;
+        memory->capacity = capacity;
+    }
+    memory->rows[memory->count++] = (kkt_memory_row){
+        .config = *config,
+        .problem = memory->problems - 1,
+        .predicted_us = predicted_us,
+        .time_us = time_us > 0 ? time_us : (double)NAN,
+    };
+    return KKT_OK;
+}
+
+void kkt_memory_free(kkt_search_memory *memory) {
+    free(memory->rows);
+    *memory = (kkt_search_memory){0};
 }

@@ -3,13 +3,38 @@
 #ifndef KKT_TUNER_SEARCH_H
 #define KKT_TUNER_SEARCH_H
 
-#include "tuner/engine/space.h"
+#include "tuner/engine/pointset.h"
 
 typedef struct kkt_search kkt_search;
 
+/* What became of one candidate of an earlier search. */
+typedef struct kkt_memory_row {
+    kkt_values config;
+    int problem; /* number of the search, from 0 */
+    double predicted_us;
+    double time_us; /* NaN: it failed */
+} kkt_memory_row;
+
+/* What earlier searches of a run found out about the same variant on other problems. It depends on
+ * nothing but their proposals and times, so that a resumed run remembers the same. */
+typedef struct kkt_search_memory {
+    kkt_memory_row *rows;
+    size_t count, capacity;
+    int problems;
+} kkt_search_memory;
+
+/* A search begins: what is added from now on belongs to it. */
+void kkt_memory_begin(kkt_search_memory *memory);
+/* `time_us` NaN: it failed. KKT_ERR_ENVIRONMENT: out of memory. */
+kkt_status kkt_memory_add(kkt_search_memory *memory, const kkt_values *config, double predicted_us,
+                          double time_us, kkt_error *err);
+void kkt_memory_free(kkt_search_memory *memory);
+
 typedef struct kkt_search_options {
     uint64_t seed;
-    int64_t budget; /* candidates the caller means to try: strategies may plan for it */
+    int64_t budget;             /* candidates the caller means to try: strategies may plan for it */
+    const kkt_pointset *points; /* of the space, where it was walked through already; NULL: not */
+    const kkt_search_memory *memory; /* NULL: nothing to remember; read at `open` alone */
 } kkt_search_options;
 
 typedef struct kkt_search_type {
@@ -23,6 +48,10 @@ typedef struct kkt_search_type {
     /* The measured time of a proposed configuration; NaN where it failed. */
     void (*tell)(kkt_search *search, const kkt_values *config, double time_us);
 } kkt_search_type;
+
+/* A strategy's own copy of the points; walks through the space where `options` has none. */
+kkt_status kkt_search_points(kkt_space *space, const kkt_search_options *options, kkt_pointset *out,
+                             kkt_error *err);
 
 const kkt_search_type *const *kkt_searches(size_t *count);
 kkt_status kkt_search_parse(const char *name, const kkt_search_type **out, kkt_error *err);

@@ -1,70 +1,172 @@
 /* Model-guided search.
  *
- * Each chunk size has its own share of the budget (the winner of every chunk is kept). The first
- * proposals of a chunk cover: among the best-predicted points, the one that shows most parameter
- * values not seen yet. Then a Gaussian process (surrogate.h) learns from the measured times of all
- * chunks where the model is off, and the point of greatest expected improvement over the chunk's
- * best is next (Jones, Schonlau, Welch 1998). It is sought among the best predictions, a spread of
- * all points, and the neighbours of the best measured ones. */
+ * The winner of every chunk size is kept, so each is a search of its own, a group. A group begins
+ * with what won it on other problems (kkt_search_memory), brought into this space, and with points
+ * that cover: among those expected to be fastest the one that shows most parameter values not seen
+ * yet. Then a Gaussian process (surrogate.h) learns from the measured times of all groups where
+ * expectations are off, and the point of greatest expected improvement over its group's best, times
+ * the chance that it works (outlook.h), is next (Jones, Schonlau, Welch 1998). Half of the budget
+ * is shared alike; the rest goes to whichever group has most to gain. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/engine/pointset.h"
+#include "tuner/engine/outlook.h"
 #include "tuner/engine/search.h"
 #include "tuner/engine/surrogate.h"
 
 enum {
-    COVER_CANDIDATES = 512, /* best predictions among which a covering point is chosen */
-    LOOK_FIRST = 1024,      /* best predictions that are always looked at */
-    LOOK_SPREAD = 1024,     /* points at equal steps through the rest */
-    LOOK_CENTERS = 3        /* best measured points whose neighbours are looked at */
+    COVER_CANDIDATES = 512, /* points among which a covering one is chosen */
+    MOST_SEEDS = 4,         /* of a group, from other problems */
+    SCAN = 16384,      /* points of a group that are looked at, evenly spread if there are more */
+    SHORTLIST = 256,   /* of those, whose uncertainty is worked out */
+    SPREAD = 64,       /* and points at equal steps through all, however slow they seem */
+    MODEL_POINTS = 192 /* observations that are kept: a proposal costs the square of it */
 };
-static const double COVER_SHARE = 0.3; /* of a chunk's budget */
-/* A failure counts as this much slower (in the logarithm) than the slowest seen: what fails is
- * mostly a parameter value, and its neighbours fail as well. */
-static const double FAILURE_LOG = 0.5;
+static const double COVER_SHARE = 0.3; /* of a group's equal share, where nothing is remembered */
+static const double EQUAL_SHARE = 0.5; /* of a group's equal share that it gets in any case */
 static const double TUNE_GROWTH = 1.3; /* of the observations, between choices of hyperparameters */
+static const double DOUBT_WEIGHT =
+    1.0; /* of -log(chance) beside log(time) when points are ranked */
+
+static const double TRIFLE = 1e-5; /* a gain that is none */
+
+/* A point of a shortlist. */
+typedef struct look {
+    uint32_t at; /* of the marks */
+    float rank;  /* log(time), more where it may fail */
+} look;
+
+typedef struct group {
+    int64_t used;
+    uint32_t seen[KKT_PARAMS_MAX]; /* bit per value index */
+    double best_log;               /* of its measured times; INFINITY: none */
+    kkt_values best;               /* that configuration */
+    int64_t seeds[MOST_SEEDS];     /* marks to begin with */
+    int seed_count, seeds_used;
+    int64_t covers; /* covering points to begin with */
+    look list[SHORTLIST + SPREAD + KKT_GROUPS_MAX];
+    size_t listed;
+    int64_t listed_at; /* `told` when the list was made; -1: never */
+    int64_t scanned;   /* lists made so far */
+} group;
 
 struct kkt_search {
     kkt_space *space;
     kkt_pointset set;
+    kkt_outlook *outlook;
     kkt_surrogate *surrogate;
-    int64_t budget_per_group;
-    int64_t used[KKT_GROUPS_MAX];
-    uint32_t seen[KKT_GROUPS_MAX][KKT_PARAMS_MAX]; /* bit per value index */
-    int64_t told, tuned;                           /* `told` when the hyperparameters were chosen */
-    double slowest_log;                            /* of what was told */
+    uint32_t *order;     /* of marks: by group, then by what is expected at the start */
+    look *scratch;       /* SCAN of them */
+    int64_t share;       /* equal share of a group */
+    int64_t told, tuned; /* `told` when the hyperparameters were chosen */
     int turn;
+    group groups[KKT_GROUPS_MAX];
 };
 
-static uint8_t value_index(const kkt_param *param, int64_t value) {
-    for (size_t i = 0; i < param->count; i++) {
-        if (param->values[i] == value) {
-            return (uint8_t)i;
+static size_t param_count(const kkt_search *search) {
+    return kkt_space_variant(search->space)->params.count;
+}
+
+/* ---- opening ---- */
+
+static int by_rank(const void *left, const void *right) {
+    const look *a = left;
+    const look *b = right;
+    if (a->rank < b->rank || a->rank > b->rank) {
+        return a->rank < b->rank ? -1 : 1;
+    }
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static float rank_of(const kkt_search *search, uint32_t at, double log_time) {
+    return (float)(log_time - DOUBT_WEIGHT * log(kkt_outlook_chance(search->outlook, at)));
+}
+
+/* Sorts each group by what is expected of its points before anything was tried. */
+static bool put_in_order(kkt_search *search) {
+    const kkt_pointset *set = &search->set;
+    look *all = malloc(((size_t)set->count + 1) * sizeof *all);
+    search->order = malloc(((size_t)set->count + 1) * sizeof *search->order);
+    if (!all || !search->order) {
+        free(all);
+        return false;
+    }
+    for (int64_t i = 0; i < set->count; i++) {
+        uint32_t at = set->order[i];
+        all[i] = (look){at, rank_of(search, at, kkt_outlook_point(search->outlook, at)->feature)};
+    }
+    for (int g = 0; g < set->groups; g++) {
+        int64_t first = set->first[g];
+        qsort(all + first, (size_t)(set->first[g + 1] - first), sizeof *all, by_rank);
+    }
+    for (int64_t i = 0; i < set->count; i++) {
+        search->order[i] = all[i].at;
+    }
+    free(all);
+    return true;
+}
+
+/* A seed once. */
+static void add_seed(kkt_search *search, group *to, int number, const kkt_values *config) {
+    int64_t at = kkt_outlook_nearest(search->outlook, number, config);
+    for (int i = 0; i < to->seed_count; i++) {
+        if (to->seeds[i] == at) {
+            return;
         }
     }
-    return 0;
-}
-
-static const kkt_param_table *table_of(const kkt_search *search) {
-    return &kkt_space_variant(search->space)->params;
-}
-
-static void to_point(const kkt_search *search, const kkt_mark *mark, kkt_surrogate_point *out) {
-    const kkt_param_table *table = table_of(search);
-    kkt_values config;
-    kkt_space_decode(search->space, mark->ordinal, &config);
-    for (size_t p = 0; p < table->count; p++) {
-        out->index[p] = value_index(&table->params[p], config.v[p]);
+    if (at >= 0 && to->seed_count < MOST_SEEDS) {
+        to->seeds[to->seed_count++] = at;
     }
-    out->feature = log((double)mark->predicted_us);
+}
+
+/* What won this group on each of the other problems, the latest first. */
+static void remember_winners(kkt_search *search, int number, const kkt_search_memory *memory) {
+    const char *chunk = kkt_space_kernel(search->space)->chunk_param;
+    const kkt_param_table *table = &kkt_space_variant(search->space)->params;
+    int index = chunk ? kkt_params_find(table, chunk) : -1;
+    for (int problem = memory->problems - 1; problem >= 0; problem--) {
+        const kkt_memory_row *best = NULL;
+        for (size_t i = 0; i < memory->count; i++) {
+            const kkt_memory_row *row = &memory->rows[i];
+            bool ours = index < 0 || row->config.v[index] == table->params[index].values[number];
+            if (row->problem == problem && ours && row->time_us > 0 &&
+                (!best || row->time_us < best->time_us)) {
+                best = row;
+            }
+        }
+        if (best) {
+            add_seed(search, &search->groups[number], number, &best->config);
+        }
+    }
+}
+
+static void open_groups(kkt_search *search, const kkt_search_options *options) {
+    int filled = 0;
+    for (int g = 0; g < search->set.groups; g++) {
+        filled += search->set.first[g + 1] > search->set.first[g];
+    }
+    search->share = options->budget / (filled > 0 ? filled : 1);
+    for (int g = 0; g < search->set.groups; g++) {
+        group *now = &search->groups[g];
+        now->best_log = INFINITY;
+        now->listed_at = -1;
+        if (options->memory) {
+            remember_winners(search, g, options->memory);
+        }
+        int64_t covers = (int64_t)(COVER_SHARE * (double)search->share);
+        covers = covers < 2 ? 2 : covers;
+        now->covers = now->seed_count == 0 ? covers : 1;
+    }
 }
 
 static void close_search(kkt_search *search) {
     if (search) {
-        kkt_pointset_free(&search->set);
+        kkt_outlook_close(search->outlook);
         kkt_surrogate_close(search->surrogate);
+        kkt_pointset_free(&search->set);
+        free(search->order);
+        free(search->scratch);
         free(search);
     }
 }
@@ -72,55 +174,54 @@ static void close_search(kkt_search *search) {
 static kkt_status open_search(kkt_space *space, const kkt_search_options *options, kkt_search **out,
                               kkt_error *err) {
     kkt_search *search = calloc(1, sizeof *search);
-    kkt_surrogate *surrogate = kkt_surrogate_open(&kkt_space_variant(space)->params);
-    if (!search || !surrogate) {
-        free(search);
-        kkt_surrogate_close(surrogate);
+    if (!search) {
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     }
     search->space = space;
-    search->surrogate = surrogate;
-    kkt_status status = kkt_pointset_make(space, &search->set, err);
+    kkt_status status = kkt_search_points(space, options, &search->set, err);
+    if (status == KKT_OK) {
+        status = kkt_outlook_open(space, &search->set, options->memory, &search->outlook, err);
+    }
     if (status != KKT_OK) {
         close_search(search);
         return status;
     }
-    int groups = 0;
-    for (int g = 0; g < search->set.groups; g++) {
-        groups += search->set.first[g + 1] > search->set.first[g];
+    search->surrogate = kkt_surrogate_open(&kkt_space_variant(space)->params, MODEL_POINTS);
+    search->scratch = malloc(SCAN * sizeof *search->scratch);
+    if (!search->surrogate || !search->scratch || !put_in_order(search)) {
+        close_search(search);
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     }
-    search->budget_per_group = options->budget / (groups > 0 ? groups : 1);
+    open_groups(search, options);
     *out = search;
     return KKT_OK;
 }
 
 /* ---- covering ---- */
 
-static int unseen_values(const kkt_search *search, int group, const kkt_surrogate_point *point) {
+static int unseen_values(const kkt_search *search, const group *now, uint32_t at) {
+    const kkt_surrogate_point *point = kkt_outlook_point(search->outlook, at);
     int unseen = 0;
-    for (size_t p = 0; p < table_of(search)->count; p++) {
-        unseen += !((search->seen[group][p] >> point->index[p]) & 1);
+    for (size_t p = 0; p < param_count(search); p++) {
+        unseen += !((now->seen[p] >> point->index[p]) & 1);
     }
     return unseen;
 }
 
-static kkt_mark *pick_cover(kkt_search *search, int group) {
-    kkt_mark *best = NULL;
+static int64_t pick_cover(const kkt_search *search, int number) {
+    int64_t best = -1;
     int best_unseen = -1;
     int64_t looked = 0;
-    for (int64_t i = search->set.first[group]; i < search->set.first[group + 1]; i++) {
-        kkt_mark *mark = &search->set.marks[i];
-        if (mark->proposed) {
+    int64_t end = search->set.first[number + 1];
+    for (int64_t i = search->set.first[number]; i < end && looked < COVER_CANDIDATES; i++) {
+        uint32_t at = search->order[i];
+        if (search->set.marks[at].proposed) {
             continue;
         }
-        if (looked++ == COVER_CANDIDATES) {
-            break;
-        }
-        kkt_surrogate_point point;
-        to_point(search, mark, &point);
-        int unseen = unseen_values(search, group, &point);
+        looked++;
+        int unseen = unseen_values(search, &search->groups[number], at);
         if (unseen > best_unseen) {
-            best = mark;
+            best = at;
             best_unseen = unseen;
         }
     }
@@ -129,18 +230,9 @@ static kkt_mark *pick_cover(kkt_search *search, int group) {
 
 /* ---- expected improvement ---- */
 
-/* The looking for the best next point of one group. */
-typedef struct look {
-    kkt_search *search;
-    int group;
-    double best_log; /* of the group's measured times; INFINITY: none */
-    kkt_mark *found;
-    double found_value;
-} look;
-
 static double expected_improvement(double best, double mean, double deviation) {
     if (!isfinite(best)) {
-        return -mean;
+        return exp(-mean); /* nothing to improve on: the fastest first */
     }
     if (deviation <= 0) {
         return fmax(best - mean, 0);
@@ -150,128 +242,167 @@ static double expected_improvement(double best, double mean, double deviation) {
     return (best - mean) * 0.5 * erfc(-z / sqrt(2)) + deviation * density;
 }
 
-static void look_at(look *l, kkt_mark *mark) {
-    if (mark->proposed || mark->group != l->group) {
-        return;
-    }
-    kkt_surrogate_point point;
-    double deviation;
-    to_point(l->search, mark, &point);
-    double mean = kkt_surrogate_predict(l->search->surrogate, &point, &deviation);
-    double value = expected_improvement(l->best_log, mean, deviation);
-    if (!l->found || value > l->found_value) {
-        l->found = mark;
-        l->found_value = value;
+/* Where nothing is to be gained any more, the fastest that are left come first. */
+static double trifle(const group *now, double mean) {
+    return isfinite(now->best_log) ? TRIFLE * exp(now->best_log - mean) : 0;
+}
+
+static void list_point(const kkt_search *search, group *now, int64_t at) {
+    if (at >= 0 && !search->set.marks[at].proposed) {
+        now->list[now->listed++] = (look){.at = (uint32_t)at};
     }
 }
 
-/* Every point that differs from `center` in one parameter; the chunk stays. */
-static void look_around(look *l, const kkt_mark *center) {
-    const kkt_param_table *table = table_of(l->search);
-    kkt_values config;
-    kkt_space_decode(l->search->space, center->ordinal, &config);
-    for (size_t p = 0; p < table->count; p++) {
-        kkt_values moved = config;
-        for (size_t v = 0; v < table->params[p].count; v++) {
-            moved.v[p] = table->params[p].values[v];
-            kkt_mark *mark = moved.v[p] == config.v[p]
-                                 ? NULL
-                                 : kkt_pointset_find(&l->search->set, l->search->space, &moved);
-            if (mark) {
-                look_at(l, mark);
-            }
+/* The points of a group that are worth a closer look, by all that is known now. */
+static void make_list(kkt_search *search, int number) {
+    group *now = &search->groups[number];
+    int64_t first = search->set.first[number], end = search->set.first[number + 1];
+    int64_t step = (end - first + SCAN - 1) / SCAN;
+    size_t count = 0;
+    for (int64_t i = first + (step > 1 ? now->scanned % step : 0); i < end; i += step) {
+        uint32_t at = search->order[i];
+        if (!search->set.marks[at].proposed) {
+            const kkt_surrogate_point *point = kkt_outlook_point(search->outlook, at);
+            double mean = kkt_surrogate_predict(search->surrogate, point, NULL);
+            search->scratch[count++] = (look){at, (float)mean};
         }
     }
+    qsort(search->scratch, count, sizeof *search->scratch, by_rank);
+    size_t doubted = count < 4 * SHORTLIST ? count : 4 * SHORTLIST;
+    for (size_t i = 0; i < doubted; i++) {
+        look *item = &search->scratch[i];
+        item->rank = rank_of(search, item->at, (double)item->rank);
+    }
+    qsort(search->scratch, doubted, sizeof *search->scratch, by_rank);
+    now->listed = doubted < SHORTLIST ? doubted : SHORTLIST;
+    memcpy(now->list, search->scratch, now->listed * sizeof *now->list);
+    int64_t stride = (end - first) / SPREAD + 1;
+    for (int64_t i = first + now->scanned % stride; i < end; i += stride) {
+        list_point(search, now, search->order[i]);
+    }
+    for (int g = 0; g < search->set.groups; g++) { /* what is best with another chunk size */
+        if (g != number && isfinite(search->groups[g].best_log)) {
+            const kkt_values *best = &search->groups[g].best;
+            list_point(search, now, kkt_outlook_nearest(search->outlook, number, best));
+        }
+    }
+    now->scanned++;
+    now->listed_at = search->told;
 }
 
-/* The best measured points of a group, best first; returns their number. */
-static int best_told(const kkt_search *search, int group, const kkt_mark **out) {
-    int count = 0;
-    for (int64_t i = search->set.first[group]; i < search->set.first[group + 1]; i++) {
-        const kkt_mark *mark = &search->set.marks[i];
-        if (!mark->told || !(mark->time_us > 0)) {
+/* The best point of a group's list; -1: none is left. `*value` is its expected improvement. */
+static int64_t pick_improvement(kkt_search *search, int number, double *value) {
+    group *now = &search->groups[number];
+    int64_t found = -1;
+    *value = -1;
+    if (now->listed_at != search->told) {
+        make_list(search, number);
+    }
+    for (size_t i = 0; i < now->listed; i++) {
+        uint32_t at = now->list[i].at;
+        if (search->set.marks[at].proposed) {
             continue;
         }
-        int at = count < LOOK_CENTERS ? count++ : LOOK_CENTERS;
-        while (at > 0 && mark->time_us < out[at - 1]->time_us) {
-            if (at < LOOK_CENTERS) {
-                out[at] = out[at - 1];
-            }
-            at--;
-        }
-        if (at < LOOK_CENTERS) {
-            out[at] = mark;
-        }
-    }
-    return count;
-}
-
-static kkt_mark *pick_improvement(kkt_search *search, int group) {
-    const kkt_mark *centers[LOOK_CENTERS];
-    int count = best_told(search, group, centers);
-    look l = {.search = search, .group = group, .best_log = INFINITY};
-    if (count > 0) {
-        l.best_log = log((double)centers[0]->time_us);
-    }
-    int64_t first = search->set.first[group];
-    int64_t end = search->set.first[group + 1];
-    int64_t middle = end - first > LOOK_FIRST ? first + LOOK_FIRST : end;
-    int64_t step = (end - middle) / LOOK_SPREAD + 1;
-    for (int64_t i = first; i < middle; i++) {
-        look_at(&l, &search->set.marks[i]);
-    }
-    for (int64_t i = middle + search->used[group] % step; i < end; i += step) {
-        look_at(&l, &search->set.marks[i]);
-    }
-    for (int c = 0; c < count; c++) {
-        look_around(&l, centers[c]);
-    }
-    for (int64_t i = first; i < end && !l.found; i++) {
-        look_at(&l, &search->set.marks[i]); /* the last few of a group */
-    }
-    return l.found;
-}
-
-/* The first unproposed point: the best prediction that is left. */
-static kkt_mark *pick_predicted(const kkt_search *search, int group) {
-    for (int64_t i = search->set.first[group]; i < search->set.first[group + 1]; i++) {
-        if (!search->set.marks[i].proposed) {
-            return &search->set.marks[i];
+        double deviation;
+        double mean = kkt_surrogate_predict(search->surrogate,
+                                            kkt_outlook_point(search->outlook, at), &deviation);
+        double gain = kkt_outlook_chance(search->outlook, at) *
+                      (expected_improvement(now->best_log, mean, deviation) + trifle(now, mean));
+        if (gain > *value) {
+            found = at;
+            *value = gain;
         }
     }
-    return NULL;
+    return found;
 }
 
-static kkt_mark *pick(kkt_search *search, int group) {
-    int64_t used = search->used[group];
-    if (used < (int64_t)(COVER_SHARE * (double)search->budget_per_group) || used < 2) {
-        return pick_cover(search, group);
+/* The first unproposed point; -1: none. */
+static int64_t pick_expected(const kkt_search *search, int number) {
+    for (int64_t i = search->set.first[number]; i < search->set.first[number + 1]; i++) {
+        if (!search->set.marks[search->order[i]].proposed) {
+            return search->order[i];
+        }
     }
+    return -1;
+}
+
+/* ---- whose turn it is ---- */
+
+/* A group's next point while it gets its equal share; -1: it is exhausted. */
+static int64_t pick_in_turn(kkt_search *search, int number, bool fitted) {
+    group *now = &search->groups[number];
+    double value;
+    while (now->seeds_used < now->seed_count) {
+        int64_t at = now->seeds[now->seeds_used++];
+        if (!search->set.marks[at].proposed) {
+            return at;
+        }
+    }
+    if (now->covers > 0) {
+        now->covers--;
+        return pick_cover(search, number);
+    }
+    int64_t at = fitted ? pick_improvement(search, number, &value) : -1;
+    return at >= 0 ? at : pick_expected(search, number);
+}
+
+static int64_t pick_most_promising(kkt_search *search) {
+    int64_t best = -1;
+    double most = -1;
+    for (int g = 0; g < search->set.groups; g++) {
+        double value;
+        int64_t at = pick_improvement(search, g, &value);
+        if (at >= 0 && value > most) {
+            best = at;
+            most = value;
+        }
+    }
+    return best;
+}
+
+static int64_t pick(kkt_search *search) {
     if ((double)search->told >= TUNE_GROWTH * (double)search->tuned) {
         kkt_surrogate_tune(search->surrogate);
         search->tuned = search->told;
     }
-    return kkt_surrogate_fit(search->surrogate) ? pick_improvement(search, group)
-                                                : pick_predicted(search, group);
+    kkt_outlook_update(search->outlook);
+    bool fitted = kkt_surrogate_fit(search->surrogate);
+    int groups = search->set.groups;
+    double equal = EQUAL_SHARE * (double)search->share;
+    for (int i = 0; i < groups; i++) {
+        int number = (search->turn + i) % groups;
+        const group *now = &search->groups[number];
+        bool beginning = now->seeds_used < now->seed_count || now->covers > 0;
+        if (beginning || (double)now->used < equal || !fitted) {
+            int64_t at = pick_in_turn(search, number, fitted);
+            if (at >= 0) {
+                return at;
+            }
+        }
+    }
+    int64_t at = fitted ? pick_most_promising(search) : -1;
+    for (int g = 0; g < groups && at < 0; g++) {
+        at = pick_expected(search, g);
+    }
+    return at;
 }
 
-static void note_proposed(kkt_search *search, int group, const kkt_mark *mark) {
-    kkt_surrogate_point point;
-    to_point(search, mark, &point);
-    for (size_t p = 0; p < table_of(search)->count; p++) {
-        search->seen[group][p] |= 1u << point.index[p];
+static void note_proposed(kkt_search *search, const kkt_mark *mark, uint32_t at) {
+    group *now = &search->groups[mark->group];
+    const kkt_surrogate_point *point = kkt_outlook_point(search->outlook, at);
+    for (size_t p = 0; p < param_count(search); p++) {
+        now->seen[p] |= 1u << point->index[p];
     }
-    kkt_surrogate_assume(search->surrogate, &point);
-    search->used[group]++;
-    search->turn = group + 1;
+    kkt_surrogate_assume(search->surrogate, point);
+    now->used++;
+    search->turn = mark->group + 1;
 }
 
 static bool propose(kkt_search *search, kkt_point *out) {
-    for (int i = 0; i < search->set.groups; i++) {
-        int group = (search->turn + i) % search->set.groups;
-        kkt_mark *mark = pick(search, group);
-        if (mark && kkt_pointset_propose(search->space, mark, out)) {
-            note_proposed(search, group, mark);
+    for (int64_t at = pick(search); at >= 0; at = pick(search)) {
+        kkt_mark *mark = &search->set.marks[at];
+        if (kkt_pointset_propose(search->space, mark, out)) {
+            note_proposed(search, mark, (uint32_t)at);
             return true;
         }
     }
@@ -279,20 +410,26 @@ static bool propose(kkt_search *search, kkt_point *out) {
 }
 
 static void tell(kkt_search *search, const kkt_values *config, double time_us) {
-    kkt_pointset_tell(&search->set, search->space, config, time_us);
-    const kkt_mark *mark = kkt_pointset_find(&search->set, search->space, config);
+    kkt_mark *mark = kkt_pointset_find(&search->set, search->space, config);
     if (!mark) {
         return;
     }
-    double value = log(time_us > 0 ? time_us : (double)mark->predicted_us);
-    if (search->told == 0 || value > search->slowest_log) {
-        search->slowest_log = value;
-    }
-    kkt_surrogate_point point;
-    to_point(search, mark, &point);
-    kkt_surrogate_add(search->surrogate, &point,
-                      time_us > 0 ? value : search->slowest_log + FAILURE_LOG);
+    uint32_t at = (uint32_t)(mark - search->set.marks);
+    group *now = &search->groups[mark->group];
+    mark->proposed = mark->told = true;
+    mark->time_us = (float)time_us;
     search->told++;
+    kkt_outlook_tell(search->outlook, at, !(time_us > 0));
+    if (!(time_us > 0)) {
+        kkt_surrogate_forget(search->surrogate, kkt_outlook_point(search->outlook, at));
+        return;
+    }
+    double value = log(time_us);
+    kkt_surrogate_add(search->surrogate, kkt_outlook_point(search->outlook, at), value);
+    if (value < now->best_log) {
+        now->best_log = value;
+        now->best = *config;
+    }
 }
 
 const kkt_search_type kkt_search_model = {

@@ -79,6 +79,11 @@ kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_vari
     return status;
 }
 
+void session_close_task(task *t) {
+    kkt_space_close(t->space);
+    kkt_pointset_free(&t->walked);
+}
+
 static size_t count_problems(const kkt_kernel *kernel) {
     size_t count = 0;
     while (kernel->default_problems[count]) {
@@ -302,8 +307,9 @@ void session_open(session *s) {
 
 void session_close(session *s) {
     for (size_t i = 0; i < s->task_count; i++) {
-        kkt_space_close(s->tasks[i].space);
+        session_close_task(&s->tasks[i]);
     }
+    kkt_memory_free(&s->memory);
     kkt_arena_close(s->arena);
 }
 

@@ -184,7 +184,9 @@ static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
     kkt_search **searches = kkt_arena_array(s->arena, s->task_count + 1, sizeof(kkt_search *));
     kkt_status status = KKT_OK;
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
-        kkt_search_options options = {.seed = s->options->seed, .budget = EVALS_PER_TASK};
+        kkt_search_options options = {.seed = s->options->seed,
+                                      .budget = EVALS_PER_TASK,
+                                      .points = session_points(&s->tasks[i])};
         status = type->open(s->tasks[i].space, &options, &searches[i], err);
     }
     bool more = true;

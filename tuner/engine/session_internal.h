@@ -17,6 +17,7 @@ typedef struct task {
     const char *fixed;        /* parameters held; NULL: none */
     kkt_space *space;
     int64_t evals;                /* that it may try where no budget is given */
+    kkt_pointset walked;          /* its points; empty where the space was not walked through */
     int64_t points;               /* that the model does not reject */
     int64_t share;                /* of the budget of evals, at most `points` */
     const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
@@ -37,6 +38,8 @@ typedef struct session {
     int64_t evals_left; /* of --budget evals; INT64_MAX: none given */
     int64_t next_tag;
     const kkt_search_type *strategy; /* of the task at hand */
+    kkt_search_memory memory;        /* of the tasks before it */
+    const kkt_variant *remembered;   /* what `memory` is about */
     int64_t tried, to_try;           /* over all tasks, for the progress */
     bool nothing_left; /* an earlier run did all that this one would: see session_mark.c */
     bool disturbance_told;
@@ -59,15 +62,17 @@ typedef struct known {
     kkt_outcome build_outcome;
     bool fresh_run;
     kkt_outcome outcome;
-    double time_us; /* of a fresh run; NaN where there is none or it failed */
+    double time_us;       /* of a fresh run; NaN where there is none or it failed */
+    double first_time_us; /* of the first run of that build that was timed: before any re-timing */
     double energy_mj, rel_fro;
     bool energetic; /* energy was asked for in that run, whether or not there was any */
     bool stale_run; /* the best run is stale: there is no fresh one */
     bool finalist;
-    bool settled;   /* checked and timed, or failed at it, by what is there now: nothing to do */
-    bool failed;    /* settled by a failure */
-    int64_t run_id; /* of a fresh run; 0: none */
-    bool counted;   /* that run has its counters, or it was tried in vain */
+    bool settled;     /* checked and timed, or failed at it, by what is there now: nothing to do */
+    bool failed;      /* settled by a failure */
+    int64_t run_id;   /* of a fresh run; 0: none */
+    int64_t build_id; /* its build's, or that of the build there is; 0: none */
+    bool counted;     /* that run has its counters, or it was tried in vain */
 } known;
 
 /* A candidate on its way through the run. */
@@ -96,6 +101,7 @@ kkt_status session_add_task(session *s, const kkt_kernel *kernel, const kkt_vari
 /* Fills a task of the caller's, whose space the caller closes; `fixed` holds parameters. */
 kkt_status session_open_task(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
                              const char *problem, const char *fixed, task *out, kkt_error *err);
+void session_close_task(task *t);
 bool session_interrupted(void);
 double session_seconds(const session *s);
 bool session_time_left(const session *s);
@@ -115,6 +121,11 @@ void session_count_outcome(session *s, kkt_outcome outcome);
 void session_count_reused(session *s, const trial *slot);
 void session_tell(const session *s, const trial *slot, const char *step, kkt_outcome outcome,
                   const char *reason, const kkt_run_record *run);
+
+/* The points of a task where its space was walked through, else NULL. */
+static inline const kkt_pointset *session_points(const task *t) {
+    return t->walked.count > 0 ? &t->walked : NULL;
+}
 
 /* session_compile.c. A submitted slot must stay where it is until it is `compiled`. */
 kkt_status session_submit(session *s, trial *slot, kkt_error *err);

@@ -130,6 +130,17 @@ static kkt_status remember(const session *s, history *all, trial *slot, double t
     return KKT_OK;
 }
 
+/* The search is told the first time that a candidate got, even where it was re-timed as a finalist
+ * since: a resumed run goes the way of the first. */
+static kkt_status tell_search(session *s, kkt_search *search, const trial *slot, double time_us,
+                              kkt_error *err) {
+    const kkt_point *point = &slot->point;
+    double first_us = slot->known.settled && time_us > 0 ? slot->known.first_time_us : time_us;
+    s->strategy->tell(search, &point->config, first_us);
+    return kkt_memory_add(&s->memory, &point->config, point->prediction.predicted_us, first_us,
+                          err);
+}
+
 static kkt_status measure_batch(session *s, batch *now, kkt_search *search, history *all,
                                 kkt_error *err) {
     for (size_t i = 0; i < now->count; i++) {
@@ -147,8 +158,10 @@ static kkt_status measure_batch(session *s, batch *now, kkt_search *search, hist
         if (status != KKT_OK) {
             return status;
         }
-        s->strategy->tell(search, &slot->point.config, time_us);
-        status = remember(s, all, slot, time_us, err);
+        status = tell_search(s, search, slot, time_us, err);
+        if (status == KKT_OK) {
+            status = remember(s, all, slot, time_us, err);
+        }
         if (status != KKT_OK) {
             return status;
         }
@@ -312,7 +325,14 @@ static kkt_status count_chosen(session *s, const history *all, kkt_error *err) {
 }
 
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err) {
-    kkt_search_options options = {.seed = s->options->seed, .budget = budget};
+    if (s->remembered != t->variant) {
+        kkt_memory_free(&s->memory);
+        s->remembered = t->variant;
+    }
+    kkt_search_options options = {.seed = s->options->seed,
+                                  .budget = budget,
+                                  .points = session_points(t),
+                                  .memory = &s->memory};
     kkt_search *search = NULL;
     s->strategy = s->options->search;
     kkt_status status = s->strategy->open(t->space, &options, &search, err);
@@ -324,6 +344,7 @@ kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t bu
     batch *now = kkt_arena_alloc(s->arena, sizeof *now);
     batch *ahead = kkt_arena_alloc(s->arena, sizeof *ahead);
     history all = {0};
+    kkt_memory_begin(&s->memory);
     kkt_status status = fill_batch(s, t, search, &budget, now, err);
     while (status == KKT_OK && now->count > 0) {
         status = fill_batch(s, t, search, &budget, ahead, err);

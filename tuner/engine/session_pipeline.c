@@ -227,7 +227,7 @@ static kkt_status fill(session *s, const choice *c, kkt_error *err) {
             s->to_try += most;
             status = session_measure_task(s, t, most, err);
         }
-        kkt_space_close(t->space);
+        session_close_task(t);
         t->space = NULL;
     }
     return status;
@@ -407,7 +407,7 @@ static bool can_overlap(const session *s, const chain *c) {
 static void drop_chain(chain *c) {
     for (size_t m = 0; m < KKT_MEMBERS_MAX; m++) {
         kkt_compile_result_free(&c->slots[m].build);
-        kkt_space_close(c->tasks[m].space);
+        session_close_task(&c->tasks[m]);
     }
 }
 

@@ -27,6 +27,7 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
                      kkt_run_made_up(&result->run) == out->made_up;
     out->outcome = result->outcome;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
+    out->build_id = result->build_id;
     out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;
     out->energy_mj = out->fresh_run ? result->run.energy_mj : (double)NAN;
     out->rel_fro = out->fresh_run ? result->run.rel_fro : (double)NAN;
@@ -133,6 +134,9 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
                                 out->id.device, out->id.problem, out->id.config};
     out->known.made_up = s->backend_type && !s->backend_type->needs_cubin;
     kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_known, &out->known, err);
+    if (status == KKT_OK && out->known.time_us > 0) {
+        status = kkt_db_first_time(s->db, out->known.build_id, &out->known.first_time_us, err);
+    }
     if (status != KKT_OK) {
         return status;
     }
@@ -353,13 +357,12 @@ static kkt_status store_reject(session *s, const task *t, const kkt_values *conf
 
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     reject_list *list = kkt_arena_alloc(s->arena, sizeof *list);
-    kkt_point point;
-    kkt_space_rewind(t->space);
-    while (kkt_space_next(t->space, note_reject, list, &point)) {
-        s->out->counts.enumerated++;
-        t->points++;
+    kkt_status status = kkt_pointset_make(t->space, note_reject, list, &t->walked, err);
+    if (status != KKT_OK) {
+        return status;
     }
-    s->out->counts.enumerated += list->total;
+    t->points = t->walked.count;
+    s->out->counts.enumerated += t->points + list->total;
     s->out->counts.rejected += list->total;
     int64_t most = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -369,8 +372,8 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
         }
     }
     for (size_t i = 0; i < list->count; i++) {
-        kkt_status status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
-                                         list->reasons[i].rows, err);
+        status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
+                              list->reasons[i].rows, err);
         if (status != KKT_OK) {
             return status;
         }

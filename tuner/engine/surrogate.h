@@ -1,14 +1,15 @@
 /* A Gaussian process over configurations: what the measured ones say of the others.
  *
- * A point is its value indices and one real feature, the logarithm of the model's prediction. The
- * covariance of two points is
+ * A point is its value indices and one real feature, what is expected of it beforehand (the
+ * logarithm of a predicted time; 0 where nothing is). The process describes how far observed values
+ * are from it; the covariance of two points is
  *
  *     1/2 z z' + 1/P sum_p [x_p = x'_p] + r exp(-sum_p l_p d_p(x_p, x'_p))
  *
- * (z: the feature, standardised): how far the model is off in scale, main effects of parameters,
- * and whatever does not add up but is alike for neighbours. d_p is 0 or 1 for named values and the
- * distance of the indices over their range for numbers. r, the noise and the l_p maximise the
- * marginal likelihood (Rasmussen and Williams 2006, sections 2.2, 2.7 and 5.4). */
+ * (z: the feature, standardised): how far expectations are off in scale, main effects of
+ * parameters, and whatever does not add up but is alike for neighbours. d_p is 0 or 1 for named
+ * values and the distance of the indices over their range for numbers. r, the noise and the l_p
+ * maximise the marginal likelihood (Rasmussen and Williams 2006, sections 2.2, 2.7 and 5.4). */
 #ifndef KKT_TUNER_SURROGATE_H
 #define KKT_TUNER_SURROGATE_H
 
@@ -18,25 +19,30 @@
 
 #include "base/params.h"
 
-/* Beyond that the oldest observations are dropped: a factorisation costs the cube of it. */
-#define KKT_SURROGATE_POINTS 192
+/* The most that one can hold. */
+#define KKT_SURROGATE_POINTS 384
 
 typedef struct kkt_surrogate kkt_surrogate;
 
 typedef struct kkt_surrogate_point {
     uint8_t index[KKT_PARAMS_MAX]; /* of each parameter's value */
+    uint8_t context; /* what else it was observed under: points of equal context are closer */
     double feature;
 } kkt_surrogate_point;
 
-/* NULL: out of memory. `table` gives the number of parameters, their value counts and kinds. */
-kkt_surrogate *kkt_surrogate_open(const kkt_param_table *table);
+/* NULL: out of memory. `table` gives the number of parameters, their value counts and kinds. Beyond
+ * `capacity` points (at most KKT_SURROGATE_POINTS) the oldest observations are dropped: a
+ * factorisation costs the cube of it. */
+kkt_surrogate *kkt_surrogate_open(const kkt_param_table *table, size_t capacity);
 void kkt_surrogate_close(kkt_surrogate *surrogate);
 
-/* An observed value (a logarithm of time). */
+/* An observed value (a logarithm of time). The point is no longer assumed. */
 void kkt_surrogate_add(kkt_surrogate *surrogate, const kkt_surrogate_point *point, double value);
-/* A point that is being measured: until kkt_surrogate_settle it counts as observed at what is
- * predicted for it, so that the next proposals go elsewhere. */
+/* A point that is being measured: until it is added, or kkt_surrogate_settle, it counts as
+ * observed at what is predicted for it, so that the next proposals go elsewhere. */
 void kkt_surrogate_assume(kkt_surrogate *surrogate, const kkt_surrogate_point *point);
+/* Drops one assumed point: it showed no value. */
+void kkt_surrogate_forget(kkt_surrogate *surrogate, const kkt_surrogate_point *point);
 /* Drops every assumed point. */
 void kkt_surrogate_settle(kkt_surrogate *surrogate);
 /* Chooses the hyperparameters anew from the observations. */

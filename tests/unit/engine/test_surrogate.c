@@ -31,7 +31,7 @@ static double value_of(int threads, int kind) {
 }
 
 static kkt_surrogate *learned(void) {
-    kkt_surrogate *s = kkt_surrogate_open(&table);
+    kkt_surrogate *s = kkt_surrogate_open(&table, KKT_SURROGATE_POINTS);
     assert_non_null(s);
     for (int t = 0; t < 6; t++) {
         for (int k = 0; k < 3; k++) {
@@ -48,7 +48,7 @@ static kkt_surrogate *learned(void) {
 
 static void nothing_observed(void **state) {
     (void)state;
-    kkt_surrogate *s = kkt_surrogate_open(&table);
+    kkt_surrogate *s = kkt_surrogate_open(&table, KKT_SURROGATE_POINTS);
     assert_false(kkt_surrogate_fit(s));
     kkt_surrogate_close(s);
 }
@@ -71,7 +71,7 @@ static void interpolates_and_generalises(void **state) {
 
 static void uncertain_far_away(void **state) {
     (void)state;
-    kkt_surrogate *s = kkt_surrogate_open(&table);
+    kkt_surrogate *s = kkt_surrogate_open(&table, KKT_SURROGATE_POINTS);
     kkt_surrogate_point near = point_of(0, 0, 0);
     kkt_surrogate_point other = point_of(1, 0, 0);
     kkt_surrogate_point far = point_of(5, 2, 3);
@@ -109,7 +109,7 @@ static void assumed_points(void **state) {
 /* The same point observed with different values, and more points than are kept. */
 static void contradictions_and_overflow(void **state) {
     (void)state;
-    kkt_surrogate *s = kkt_surrogate_open(&table);
+    kkt_surrogate *s = kkt_surrogate_open(&table, KKT_SURROGATE_POINTS);
     for (int i = 0; i < KKT_SURROGATE_POINTS + 40; i++) {
         kkt_surrogate_point point = point_of(i % 6, i % 3, i % 4);
         kkt_surrogate_add(s, &point, value_of(i % 6, i % 3) + 0.01 * (i % 5));
