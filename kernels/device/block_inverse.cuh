@@ -36,18 +36,25 @@ template <int STRIPS, int BASE, int PARTS> struct BlockScratch {
         in_place ? larger(blocks_bytes, PARTS *part_bytes) : blocks_bytes + PARTS * part_bytes;
 };
 
+// Word of element (i, k) of a block. With BASE 16 the halves of rows 2, 3, 6, 7, ... change places,
+// so that four rows of a half cover all banks.
+template <int BASE> KKT_DEVICE int block_word(int i, int k) {
+    return BASE == 8 ? i * 8 + k : i * 16 + (k / 8 ^ i / 2 % 2) * 8 + k % 8;
+}
+
 // Writes what substitution reads of diagonal block `strip`.
 template <int STRIPS, int BASE, int PARTS>
 KKT_DEVICE void put_block(u8 *scratch, const Accumulator &a, int strip, int lane) {
     using S = BlockScratch<STRIPS, BASE, PARTS>;
-    float *words = (float *)scratch;
-    float *upper = words + (BASE == 8 ? 2 * strip : strip) * S::block_words +
-                   fragment_row(lane) * BASE + fragment_column(lane);
-    float *lower = BASE == 8 ? upper + S::block_words : upper + 8 * BASE + 8;
+    float *words = (float *)scratch + (BASE == 8 ? 2 * strip : strip) * S::block_words;
+    const int row = fragment_row(lane), column = fragment_column(lane);
+    float *upper = words + block_word<BASE>(row, column);
+    float *lower =
+        BASE == 8 ? upper + S::block_words : words + block_word<BASE>(row + 8, column + 8);
     *(float2 *)upper = make_float2(a.half[0].value[0], a.half[0].value[1]);
     *(float2 *)lower = make_float2(a.half[1].value[2], a.half[1].value[3]);
     if (BASE == 16)
-        *(float2 *)(lower - 8) = make_float2(a.half[0].value[2], a.half[0].value[3]);
+        *(float2 *)(upper + 8 * BASE) = make_float2(a.half[0].value[2], a.half[0].value[3]);
 }
 
 // Eight elements of a column of an inverse, rounded, as a row of a matrix.
@@ -125,7 +132,7 @@ template <int STRIPS, int PARTS> KKT_DEVICE void substitute_16(u8 *scratch, int 
                 right[i - 8] = column == i - 8 ? 1.0f : 0.0f;
 #pragma unroll
             for (int k = 0; k < i; k += 4) {
-                const float4 n = *(const float4 *)(words + i * 16 + k);
+                const float4 n = *(const float4 *)(words + block_word<16>(i, k));
                 add_products(left[i], n, left + k, i - k);
                 if (k >= 8)
                     add_products(right[i - 8], n, right + k - 8, i - k);
@@ -160,12 +167,10 @@ KKT_DEVICE BlockInverse<PARTS> take_block_16(const u8 *scratch, int strip, int l
     BlockInverse<PARTS> t;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
-        const u32 row = shared_address(scratch + S::inverse_at + p * S::part_bytes +
-                                       strip * 4 * S::matrix_bytes + lane * 16);
-        t.transposed.part[p] = load_operand_tile(row);
-        const OperandTile quarters = load_transposed_tile(row);
-        t.plain.part[p] = {
-            {quarters.quarter[0], quarters.quarter[2], quarters.quarter[1], quarters.quarter[3]}};
+        const u32 first = shared_address(scratch + S::inverse_at + p * S::part_bytes +
+                                         strip * 4 * S::matrix_bytes);
+        t.transposed.part[p] = load_operand_tile(first + lane * 16);
+        t.plain.part[p] = load_transposed_tile(first + swap_middle_matrices(lane) * 16);
     }
     return t;
 }

@@ -31,6 +31,14 @@ template <int ROWS, bool GATED> struct GateFactors {
         return {first, first + ROWS, first + 2 * ROWS, first + 3 * ROWS, first + 4 * ROWS};
     }
 
+    // The tables from a strip on.
+    __device__ __forceinline__ GateFactors from(int strip) const {
+        const int n = strip * kStrip;
+        if (!GATED)
+            return {beta + n, nullptr, nullptr, row + n, nullptr};
+        return {beta + n, sum_row + n, sum_column + n, row + n, column + n};
+    }
+
     // Turns (beta, g) into factors; one warp. A lane takes two neighbouring rows, so a strip is
     // eight lanes.
     __device__ __forceinline__ void scan(int lane) const {

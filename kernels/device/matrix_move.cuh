@@ -20,6 +20,12 @@ template <bool TRANSPOSED> KKT_DEVICE void load_matrices(u32 (&matrix)[2], u32 r
                      : "memory");
 }
 
+// The lane that names a row where matrices 1 and 2 change places: the quarters of a tile whose
+// matrices are then transposed one by one come out in order.
+KKT_DEVICE int swap_middle_matrices(int lane) {
+    return lane % 8 + lane / 16 * 8 + lane / 8 % 2 * 16;
+}
+
 // Four matrices, each transposed in itself.
 KKT_DEVICE OperandTile load_transposed_tile(u32 row) {
     OperandTile t;

@@ -130,3 +130,36 @@ template <bool BF16> KKT_DEVICE OperandTile output_tile(const Accumulator &a) {
     }
     return t;
 }
+
+// An operand's elements, and an accumulator's as they are.
+template <int PARTS> KKT_DEVICE Accumulator widen_block(const Operand<PARTS> &x) {
+    Accumulator a;
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+        float *pair = a.half[q / 2].value + q % 2 * 2;
+        const u32 word = x.part[0].quarter[q];
+        if constexpr (PARTS == 1) {
+            const float2 v = unpack_fp16(word);
+            pair[0] = v.x;
+            pair[1] = v.y;
+        } else {
+            const u32 rest = x.part[1].quarter[q];
+            pair[0] = low_bf16(word) + low_bf16(rest);
+            pair[1] = high_bf16(word) + high_bf16(rest);
+        }
+    }
+    return a;
+}
+
+KKT_DEVICE Accumulator widen_block(const Accumulator &a) {
+    return a;
+}
+
+// Rows r and r + 8 of a lane, and its columns 2 c, 2 c + 1, 2 c + 8, 2 c + 9, each by a factor.
+KKT_DEVICE void scale_block(Accumulator &a, const float (&row)[2], const float (&column)[4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+            a.half[half].value[e] *= row[e / 2] * column[half * 2 + e % 2];
+}

@@ -15,7 +15,10 @@ bool kkt_solve_check_problem(const kkt_values *problem, const kkt_values *config
         return false;
     /* Two key heads where that stays small, so that a mixed-up head shows. */
     const int64_t ratio = problem->v[KKT_SOLVE_HEADS_V] / problem->v[KKT_SOLVE_HEADS_K];
-    const int64_t heads_k = problem->v[KKT_SOLVE_HEADS_K] > 1 && ratio <= 8 ? 2 : 1;
+    int64_t heads_k = problem->v[KKT_SOLVE_HEADS_K] > 1 && ratio <= 8 ? 2 : 1;
+    if (config->v[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD) /* as many as a block takes */
+        while (heads_k * ratio % config->v[KKT_SOLVE_HEADS_PER_BLOCK] != 0)
+            heads_k++;
     *small = *problem;
     small->v[KKT_SOLVE_BATCH] = row->batch;
     small->v[KKT_SOLVE_SEQUENCES] = row->sequences;
@@ -101,15 +104,27 @@ const kkt_from_lower kkt_solve_from_lower = {
 
 /* ---- scoring ---- */
 
-/* Strictly lower part by error; the diagonal must be exactly 1, and what is above it or past the
- * sequence's end exactly 0: the unit diagonal would hide errors in a norm over all. An error that
- * no value of the dtype avoids (half the spacing of its smallest numbers) counts as none. */
+/* What the diagonal must be to the bit: 1, or beta as the dtype has it. */
+static double diagonal_of(const kkt_values *problem, double right) {
+    const kkt_dtype dtype = (kkt_dtype)problem->v[KKT_SOLVE_DTYPE];
+    uint16_t rounded = 0;
+    if (problem->v[KKT_SOLVE_T_FORM] != KKT_T_BETA)
+        return right;
+    kkt_dtype_store(dtype, &rounded, 0, right);
+    return kkt_dtype_load(dtype, &rounded, 0);
+}
+
+/* Strictly lower part by error; the diagonal must be exactly 1 (or beta, rounded once), and what is
+ * above it or past the sequence's end exactly 0: the diagonal would hide errors in a norm over all.
+ * An error that no value of the dtype avoids (half the spacing of its smallest numbers) counts as
+ * none. */
 void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const double *expected,
                      const double *actual, kkt_score *score) {
     const double unavoidable = problem->v[KKT_SOLVE_DTYPE] == KKT_FP16 ? 0x1p-25 : 0x1p-126;
     for (int64_t i = 0; i < region->rows; i++) {
         for (int64_t j = 0; j < region->columns; j++) {
-            const double right = expected[i * region->columns + j];
+            const double value = expected[i * region->columns + j];
+            const double right = i == j ? diagonal_of(problem, value) : value;
             const double given = actual[i * region->columns + j];
             const double error = fabs(given - right);
             score->elements++;

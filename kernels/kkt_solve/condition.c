@@ -57,8 +57,11 @@ void kkt_solve_condition(const kkt_values *problem, const kkt_values *config,
     *cond_estimate = NAN;
     if (l && kkt_solve_lower(problem, inputs, &at, l, NULL) == KKT_OK) {
         double *t = l + square;
-        for (int64_t i = 0; i < at.rows; i++)
-            memcpy(t + i * at.rows, reference + i * chunk, sizeof *t * (size_t)at.rows);
+        if (problem->v[KKT_SOLVE_T_FORM] == KKT_T_BETA) /* the reference is T diag(beta) */
+            kkt_triangular_inverse(l, (int)at.rows, t);
+        else
+            for (int64_t i = 0; i < at.rows; i++)
+                memcpy(t + i * at.rows, reference + i * chunk, sizeof *t * (size_t)at.rows);
         *cond_estimate = kkt_triangular_condition(l, t, (int)at.rows);
     }
     free(l);

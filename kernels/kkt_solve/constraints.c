@@ -45,8 +45,15 @@ static bool base_fits(const constraint_context *x) {
 /* ---- couplings through shared memory ---- */
 
 static bool shared_memory(const constraint_context *x) {
-    static const int others[] = {KKT_SOLVE_MMA, KKT_SOLVE_STORE, KKT_SOLVE_CHUNKS_PER_BLOCK,
-                                 KKT_SOLVE_MIN_BLOCKS, KKT_SOLVE_CARVEOUT};
+    static const int others[] = {
+        KKT_SOLVE_MMA,
+        KKT_SOLVE_STORE,
+        KKT_SOLVE_SHARE,
+        KKT_SOLVE_WARPS_PER_HEAD,
+        KKT_SOLVE_CHUNKS_PER_BLOCK,
+        KKT_SOLVE_MIN_BLOCKS,
+        KKT_SOLVE_CARVEOUT,
+    };
     static const int idle[] = {KKT_SOLVE_COUPLE, KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_TRANSPOSE,
                                KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
     const int64_t *c = x->c;
@@ -158,23 +165,71 @@ static bool instructions_exist(const constraint_context *x) {
         snprintf(x->reason, x->size, "%s has no wgmma: sm90 alone does", x->arch->name);
         return false;
     }
-    if (c[KKT_SOLVE_THREADS] != 128 || kkt_solve_span(c) != 64) {
-        snprintf(x->reason, x->size, "mma=wgmma takes 64 rows and 128 threads, not %lld and %lld",
-                 (long long)kkt_solve_span(c), (long long)c[KKT_SOLVE_THREADS]);
+    const long long span = kkt_solve_span(c);
+    if (c[KKT_SOLVE_THREADS] != 128 || (span != 64 && span != 128)) {
+        snprintf(x->reason, x->size,
+                 "mma=wgmma takes 64 or 128 rows and 128 threads, not %lld and %lld", span,
+                 (long long)c[KKT_SOLVE_THREADS]);
+        return false;
+    }
+    if (c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD) {
+        snprintf(x->reason, x->size,
+                 "mma=wgmma is the work of four warps, and share=value_head gives each its own");
         return false;
     }
     return true;
 }
 
-/* A warp takes a head; others would only load and multiply. A power of two of them is let stand,
- * and the four that wgmma needs. */
+/* A warp that forms a K K^T of its own takes that one head. */
+static bool share_fits(const constraint_context *x) {
+    const long long warps = x->c[KKT_SOLVE_THREADS] / WARP, heads = x->c[KKT_SOLVE_HEADS_PER_BLOCK];
+    if (x->c[KKT_SOLVE_SHARE] == KKT_SHARE_KEY_HEAD)
+        return true;
+    if (heads == 1) {
+        snprintf(x->reason, x->size,
+                 "share=value_head is the same as key_head at one head a block; key_head stands "
+                 "for it");
+        return false;
+    }
+    if (warps != heads) {
+        snprintf(x->reason, x->size,
+                 "share=value_head takes a warp for each of the block's %lld heads, not %lld",
+                 heads, warps);
+        return false;
+    }
+    return true;
+}
+
+/* Two warps take a half each of a chunk, whose quarters go out as tiles. */
+static bool team_fits(const constraint_context *x) {
+    const int64_t *c = x->c;
+    const char *why = NULL;
+    if (c[KKT_SOLVE_WARPS_PER_HEAD] == 1)
+        return true;
+    if (c[KKT_SOLVE_CHUNK] < 64 || c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1)
+        why = "one chunk of 64 or 128 rows a block: halves of less are one substitution";
+    else if (c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD)
+        why = "share=key_head: there a warp has its own K K^T";
+    else if (c[KKT_SOLVE_STORE] != KKT_STORE_STAGED && c[KKT_SOLVE_STORE] != KKT_STORE_TMA_HALVES)
+        why = "store staged or tma_halves: it has the quarters of T";
+    else if (c[KKT_SOLVE_THREADS] < 64)
+        why = "64 threads or more";
+    if (!why)
+        return true;
+    snprintf(x->reason, x->size, "warps_per_head=2 takes %s", why);
+    return false;
+}
+
+/* A warp or a team takes a head; others would only load and multiply. A power of two of them is let
+ * stand, and the four that wgmma needs. */
 static bool warps_have_work(const constraint_context *x) {
     const int64_t *c = x->c;
     const int64_t warps = c[KKT_SOLVE_THREADS] / WARP, heads = c[KKT_SOLVE_HEADS_PER_BLOCK];
-    if (warps < 2 * heads || c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA)
+    const int64_t team = c[KKT_SOLVE_WARPS_PER_HEAD];
+    if (warps < 2 * team * heads || c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA)
         return true;
-    snprintf(x->reason, x->size, "%lld warps for %lld head%s: one warp takes a head",
-             (long long)warps, (long long)heads, heads == 1 ? "" : "s");
+    snprintf(x->reason, x->size, "%lld warps for %lld head%s: %s a head", (long long)warps,
+             (long long)heads, heads == 1 ? "" : "s", team == 1 ? "one warp takes" : "two take");
     return false;
 }
 
@@ -194,8 +249,8 @@ static bool registers_left(const constraint_context *x) {
 static bool in_registers(const constraint_context *x) {
     static const int others[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_ROW_STRIDE, KKT_SOLVE_TRANSPOSE,
                                  KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
-    if (!register_inverse(x) || !span_fits(x) || !instructions_exist(x) || !warps_have_work(x) ||
-        !registers_left(x) ||
+    if (!register_inverse(x) || !span_fits(x) || !instructions_exist(x) || !share_fits(x) ||
+        !team_fits(x) || !warps_have_work(x) || !registers_left(x) ||
         !all_default(x, others, sizeof others / sizeof others[0], "couplings stay in registers"))
         return false;
     const long long tiles = kkt_solve_tiles_per_warp(x->c);
@@ -214,7 +269,13 @@ static bool in_registers(const constraint_context *x) {
 static bool fits(const constraint_context *x) {
     const long long ratio = x->p[KKT_SOLVE_HEADS_V] / x->p[KKT_SOLVE_HEADS_K];
     const long long heads = x->c[KKT_SOLVE_HEADS_PER_BLOCK];
-    if (ratio % heads != 0) {
+    const bool own = x->c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD;
+    if (own && x->p[KKT_SOLVE_HEADS_V] % heads != 0) {
+        snprintf(x->reason, x->size, "heads_per_block %lld does not divide heads_v = %lld", heads,
+                 (long long)x->p[KKT_SOLVE_HEADS_V]);
+        return false;
+    }
+    if (!own && ratio % heads != 0) {
         snprintf(x->reason, x->size, "heads_per_block %lld does not divide heads_v/heads_k = %lld",
                  heads, ratio);
         return false;

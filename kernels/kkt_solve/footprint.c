@@ -50,7 +50,7 @@ int64_t kkt_solve_tiles(const int64_t *config) {
 }
 
 int64_t kkt_solve_tiles_per_warp(const int64_t *config) {
-    const int64_t warps = config[KKT_SOLVE_THREADS] / WARP;
+    const int64_t warps = kkt_solve_area_warps(config);
     return (kkt_solve_tiles(config) + warps - 1) / warps;
 }
 
@@ -240,8 +240,9 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
     const double total = (double)kkt_traffic_solve_bytes(&attention, s.chunk);
     out->hbm_write_bytes = 2.0 * (double)(attention.tokens * attention.heads_v * s.chunk);
     out->hbm_read_bytes = total - out->hbm_write_bytes;
-    /* Every group of heads reads its key head's K again. */
-    const int64_t groups = attention.heads_v / s.heads;
+    /* Every group of heads that shares a K K^T reads its key head's K again. */
+    const int64_t groups =
+        attention.heads_v / (c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD ? 1 : s.heads);
     const int64_t row_bytes = groups * 2 * s.dk + attention.heads_v * (s.gated ? 8 : 4);
     out->l2_read_bytes = (double)(attention.tokens * row_bytes);
     if (kkt_solve_in_registers(c))

@@ -15,11 +15,20 @@ typedef struct sizes {
     bool gated, wgmma, neumann;
     int64_t base, parts; /* rows of a substituted block; 2-byte words of an operand's element */
     int64_t kload, store;
-    int64_t strips; /* of 16 rows, a span */
-    int64_t side;   /* strips a chunk */
-    int64_t chunks; /* a block */
-    int64_t tiles;  /* of K K^T, a block */
+    int64_t strips;  /* of 16 rows, a span */
+    int64_t side;    /* strips a chunk */
+    int64_t chunks;  /* a block */
+    int64_t tiles;   /* of K K^T, an area */
+    int64_t areas;   /* of a block: its warps that have a K K^T of their own, or one */
+    int64_t team;    /* warps that take a head */
+    int64_t teams;   /* of a block */
+    int64_t solved;  /* strips that one warp inverts */
+    int64_t regions; /* an area: warps or teams that take heads */
 } sizes;
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
 
 static sizes sizes_of(const int64_t *p, const int64_t *c) {
     sizes s = {.chunk = c[KKT_SOLVE_CHUNK],
@@ -39,69 +48,105 @@ static sizes sizes_of(const int64_t *p, const int64_t *c) {
     s.warps = s.threads / WARP;
     s.strips = s.span / 16;
     s.side = s.chunk / 16;
+    s.areas = s.warps / kkt_solve_area_warps(c);
+    s.team = c[KKT_SOLVE_WARPS_PER_HEAD];
+    s.solved = s.strips / s.team;
+    s.teams = larger(s.warps / s.team, 1);
+    const int64_t teams = larger(s.teams / s.areas, 1), heads = larger(s.heads / s.areas, 1);
+    s.regions = teams < heads ? teams : heads;
     return s;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
 }
 
 /* ---- buffers ---- */
 
 static int64_t scratch_bytes(const sizes *s) {
-    const int64_t blocks = s->span / s->base;
+    const int64_t blocks = s->solved * 16 / s->base;
     const int64_t words = blocks * (s->base * s->base + 8) * 4;
     const int64_t matrices = s->parts * blocks * (s->base == 8 ? 1 : 4) * MATRIX_BYTES;
     if (s->neumann)
         return 0;
-    return s->strips <= 4 ? larger(words, matrices) : words + matrices;
+    return s->solved <= 4 ? larger(words, matrices) : words + matrices;
+}
+
+static int64_t rounded(int64_t bytes) {
+    return (bytes + REGION_UNIT - 1) / REGION_UNIT * REGION_UNIT;
+}
+
+/* The parts of one area, bytes. */
+typedef struct area {
+    int64_t regions, region;
+    int64_t scratch, out, exchange; /* of a region */
+    int64_t zeros;
+    int64_t work; /* all of it, but for what is left of K */
+} area;
+
+static area area_of_team(const sizes *s, int64_t k_kt) {
+    const int64_t half = s->chunk / 2, quarter = half * half * 2, blocks = s->side / 2;
+    area a = {.regions = s->regions, .scratch = 2 * scratch_bytes(s), .out = 2 * quarter};
+    a.exchange = (blocks * (blocks + 1) + 2 * blocks) * s->parts * WARP * 16;
+    a.zeros = s->store == KKT_STORE_TMA_HALVES ? quarter : 0;
+    a.region = rounded(2 * rounded(larger(a.scratch / 2, quarter)) + a.exchange);
+    a.work = a.regions * a.region + k_kt + a.zeros;
+    return a;
+}
+
+static area area_of(const sizes *s, int64_t k_kt) {
+    if (s->team == 2)
+        return area_of_team(s, k_kt);
+    const bool halves = s->store == KKT_STORE_TMA_HALVES;
+    const bool alone = s->chunks == 1 && (s->areas > 1 || s->heads == 1);
+    /* Halves of a large chunk take turns in one place. */
+    const bool in_turn = halves && s->chunk > 64;
+    const int64_t out_rows = s->store == KKT_STORE_DIRECT ? 0 : s->span / (in_turn ? 2 : 1);
+    area a = {.regions = s->regions, .scratch = scratch_bytes(s), .out = out_rows * s->chunk * 2};
+    const int64_t scratch_at = alone ? k_kt : s->chunks > 1 ? a.out : 0;
+    const int64_t first_half_end = halves ? (alone ? k_kt : 0) + s->span * s->chunk : 0;
+    a.region = rounded(larger(scratch_at + a.scratch, larger(a.out, first_half_end)));
+    a.work = alone ? a.region : a.regions * a.region + k_kt;
+    return a;
 }
 
 /* The tile is dead when the regions and K K^T are written; whichever is larger owns the space, and
  * the rest lies over it. */
 static void shared_memory(const sizes *s, kkt_footprint *fp) {
-    const bool halves = s->store == KKT_STORE_TMA_HALVES;
-    const bool alone = s->heads == 1 && s->chunks == 1;
-    const int64_t tile = s->span * s->dk * 2, k_kt = s->tiles * 1024;
-    /* Halves of a large chunk take turns in one place. */
-    const bool in_turn = halves && s->chunk > 64;
-    const int64_t out_rows = s->store == KKT_STORE_DIRECT ? 0 : s->span / (in_turn ? 2 : 1);
-    const int64_t out = out_rows * s->chunk * 2;
-    const int64_t scratch = scratch_bytes(s);
-    const int64_t scratch_at = alone ? k_kt : s->chunks > 1 ? out : 0;
-    const int64_t first_half_end = halves ? (alone ? k_kt : 0) + s->span * s->chunk : 0;
-    const int64_t region =
-        (larger(scratch_at + scratch, larger(out, first_half_end)) + REGION_UNIT - 1) /
-        REGION_UNIT * REGION_UNIT;
-    const int64_t regions = s->warps < s->heads ? s->warps : s->heads;
-    const int64_t work = alone ? region : regions * region + k_kt;
-    if (work > tile)
-        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "work", 1, work, 1);
+    const int64_t tile = s->span * s->dk * 2;
+    const area a = area_of(s, s->tiles * 1024);
+    const int64_t regions = s->areas * a.regions;
+    if (a.work > tile)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "work", s->areas, a.work, 1);
     else
-        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->span, s->dk, 2);
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->areas * s->span, s->dk, 2);
     const int owner = fp->buffer_count;
-    if (work > tile)
-        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->span, s->dk, 2)->overlays = owner;
-    kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "k_kt", s->tiles, 256, 4)->overlays = owner;
-    if (scratch > 0)
-        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "scratch", regions, scratch, 1)->overlays =
-            owner;
-    if (out > 0)
-        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "out", regions * out_rows, s->chunk, 2)
-            ->overlays = owner;
+    const struct {
+        const char *name;
+        int64_t count, bytes;
+    } parts[] = {{"tile", s->areas, a.work > tile ? tile : 0},
+                 {"k_kt", s->areas * s->tiles, 1024},
+                 {"scratch", regions, a.scratch},
+                 {"out", regions, a.out},
+                 {"exchange", regions, a.exchange},
+                 {"zeros", s->areas, a.zeros}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+        if (parts[i].bytes > 0)
+            kkt_footprint_buffer(fp, KKT_PLACE_SHARED, parts[i].name, parts[i].count,
+                                 parts[i].bytes, 1)
+                ->overlays = owner;
     kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "factors", s->heads * (s->gated ? 5 : 1), s->span,
                          4);
-    if (s->kload == KKT_KLOAD_TMA)
-        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "barrier", 1, 16, 1);
+    if (s->kload == KKT_KLOAD_TMA) /* 8 bytes an area, in 16-byte units */
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "barriers", (s->areas + 1) / 2, 16, 1);
 }
 
 /* The larger of the two tables that live at different times: the tiles of K K^T, and the two
  * inverted halves with what couples them. */
 static void registers(const sizes *s, int64_t tiles_per_warp, kkt_footprint *fp) {
     const int64_t half = s->side / 2;
-    const int64_t blocks = s->side > 1 ? half * (half + 1) + half * half : s->strips;
+    /* A team's warp has its half, or a column of the other's and one of M beside it. */
+    const int64_t blocks = s->side == 1   ? s->strips
+                           : s->team == 2 ? larger(half * (half + 1) / 2 + half, 2 * half)
+                                          : half * (half + 1) + half * half;
     const int64_t operands = blocks * 4 * s->parts;
-    const int64_t tiles = s->wgmma ? 32 : 8 * tiles_per_warp;
+    const int64_t tiles = s->wgmma ? (s->span == 128 ? 96 : 32) : 8 * tiles_per_warp;
     kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, tiles >= operands ? "k_kt" : "operands",
                          s->threads, larger(tiles, operands), 4);
     kkt_role *role = kkt_footprint_role(fp, "all", (int)s->threads);
@@ -128,9 +173,11 @@ typedef struct counts {
 
 /* K and K K^T, a block. */
 static counts of_block(const sizes *s) {
+    const int64_t area_warps = s->warps / s->areas;
+    const double areas = (double)s->areas, warps = (double)area_warps;
     const double k_units = (double)(s->span * s->dk) / 8 / WARP;
     const double depth = (double)s->dk / 16, tiles = (double)s->tiles;
-    counts n = {.instructions = 150.0 * (double)s->warps};
+    counts n = {.instructions = 150.0 * warps};
     if (s->kload == KKT_KLOAD_TMA) {
         n.instructions += 30;
     } else {
@@ -139,15 +186,14 @@ static counts of_block(const sizes *s) {
             n.wavefronts += k_units * 4;
     }
     if (s->wgmma) {
-        n.instructions += (double)s->warps * (depth * 4 + 60);
+        n.instructions += warps * (depth * (s->span == 128 ? 12 : 4) + 60);
     } else {
-        const double loads =
-            s->warps == 1 ? (double)s->strips : 0.75 * (double)(s->strips * s->warps);
+        const double loads = warps < 2 ? (double)s->strips : 0.75 * (double)s->strips * warps;
         n.instructions += depth * (2 * tiles + 3 * loads) + 8 * tiles;
         n.wavefronts += depth * loads * 4;
     }
-    n.instructions += tiles * 4;
-    n.wavefronts += tiles * 8;
+    n.instructions = (n.instructions + tiles * 4) * areas;
+    n.wavefronts = (n.wavefronts + tiles * 8) * areas;
     return n;
 }
 
@@ -185,6 +231,14 @@ static counts of_couplings(const sizes *s) {
     counts n = {(s->gated ? 70.0 : 30.0) * (double)larger(s->span / 64, 1), 36};
     n.instructions += below * (14 + 20 * parts) + products * (2 * terms + 10 * parts - 6);
     n.wavefronts += below * 16;
+    if (s->team ==
+        2) { /* each column of the square asks for its blocks of L; halves change hands */
+        const double half = side / 2, square = half * half;
+        const double again = square * (half + 1) / 2 - square;
+        const double moved = half * (half + 1) + square * (half + 1);
+        n.instructions += again * (14 + 20 * parts) + moved * parts * 2;
+        n.wavefronts += again * 16 + moved * parts * 4;
+    }
     /* Fragments to the tile, 512 bytes a block; 4-byte stores from fragments touch eight rows. */
     if (s->store == KKT_STORE_DIRECT) {
         n.instructions += blocks * 16;
@@ -209,7 +263,9 @@ static void work(const sizes *s, kkt_footprint *fp) {
         (double)s->chunks * coupling_products(s->side) + (s->neumann     ? 6 * strips
                                                           : s->base == 8 ? strips
                                                                          : 0);
-    const double multiplied = s->wgmma ? 64.0 * 64.0 : 256.0 * (double)s->tiles;
+    const double areas = (double)s->areas;
+    const double multiplied =
+        s->wgmma ? 4096.0 * (s->span == 128 ? 3 : 1) : 256.0 * (double)s->tiles * areas;
     const double pairs = (double)(s->span * s->base * (s->base - 1)) / 2;
     fp->tensor_flop =
         blocks * (2 * multiplied * (double)s->dk + heads * products * terms * 2 * 4096);
@@ -222,10 +278,10 @@ static void work(const sizes *s, kkt_footprint *fp) {
 
 static void chain(const sizes *s, kkt_footprint *fp) {
     const double levels = (double)kkt_inverse_levels(s->chunk, s->neumann ? 16 : s->base);
-    const int64_t heads_a_warp = (s->heads + s->warps - 1) / s->warps;
-    const double turns = (double)heads_a_warp;
+    const int64_t heads_a_team = (s->heads + s->teams - 1) / s->teams;
+    const double turns = (double)heads_a_team;
     kkt_footprint_step(fp, KKT_STEP_GLOBAL_LOAD, 1, 0);
-    kkt_footprint_step(fp, KKT_STEP_BARRIER, 3, 0);
+    kkt_footprint_step(fp, KKT_STEP_BARRIER, s->team == 2 ? 3 + 3 * turns : 3, 0);
     kkt_footprint_step(fp, KKT_STEP_PRODUCT, (double)s->dk / 64, 0);
     if (!s->neumann)
         kkt_footprint_step(fp, KKT_STEP_SUBSTITUTION, turns * (double)(s->base - 1),
@@ -238,7 +294,8 @@ void kkt_solve_footprint_registers(const int64_t *problem, const int64_t *config
                                    kkt_footprint *out) {
     const sizes s = sizes_of(problem, config);
     out->min_blocks = (int)config[KKT_SOLVE_MIN_BLOCKS];
-    out->barriers = 1;
+    /* Barrier 0, and a named one a team where the block has several. */
+    out->barriers = 1 + (s.team == 2 && s.warps > 2 ? (int)(s.warps / 2) : 0);
     shared_memory(&s, out);
     registers(&s, kkt_solve_tiles_per_warp(config), out);
     work(&s, out);

@@ -8,6 +8,8 @@
 
 static const char *const dtype_names[] = {"bf16", "fp16"};
 
+static const char *const t_form_names[] = {"t", "t_beta"};
+
 static const kkt_param problem_keys[] = {
     [KKT_SOLVE_BATCH] =
         {.name = "batch", .help = "batch entries", .low = 1, .high = 1024, .fallback = 1},
@@ -44,12 +46,20 @@ static const kkt_param problem_keys[] = {
                          .count = 2,
                          .values = {0, 1},
                          .fallback = 1},
+    [KKT_SOLVE_T_FORM] = {.name = "t_form",
+                          .help = "what is written: T, or T diag(beta), column j times beta_j "
+                                  "(t_beta)",
+                          .count = 2,
+                          .values = {KKT_T_PLAIN, KKT_T_BETA},
+                          .names = t_form_names,
+                          .fallback = KKT_T_PLAIN},
 };
 
 static const char *const inverse_names[] = {"row", "recursive", "flat", "neumann"};
 static const char *const couple_names[] = {"fp32", "tf32", "fp16", "bf16x3"};
 static const char *const kload_names[] = {"ldg", "cp_async", "tma"};
 static const char *const mma_names[] = {"mma_sync", "wgmma"};
+static const char *const share_names[] = {"key_head", "value_head"};
 static const char *const store_names[] = {"direct", "staged", "tma", "tma_halves"};
 
 /* Parameters of one way through the kernel alone. */
@@ -104,7 +114,7 @@ const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
                            .fallback = 128},
     [KKT_SOLVE_HEADS_PER_BLOCK] = {.name = "heads_per_block",
                                    .macro = "KKT_HEADS_PER_BLOCK",
-                                   .help = "value heads of one key head that share a K K^T",
+                                   .help = "value heads of a block",
                                    .count = 5,
                                    .values = {1, 2, 3, 4, 8},
                                    .fallback = 1},
@@ -173,6 +183,23 @@ const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
                          .names = store_names,
                          .fallback = KKT_STORE_STAGED,
                          IN_REGISTERS},
+    [KKT_SOLVE_SHARE] = {.name = "share",
+                         .macro = "KKT_SHARE",
+                         .help = "what forms a K K^T: a block for all its value heads, of one key "
+                                 "head (key_head), or a warp for its own (value_head)",
+                         .count = 2,
+                         .values = {KKT_SHARE_KEY_HEAD, KKT_SHARE_VALUE_HEAD},
+                         .names = share_names,
+                         .fallback = KKT_SHARE_KEY_HEAD,
+                         IN_REGISTERS},
+    [KKT_SOLVE_WARPS_PER_HEAD] = {.name = "warps_per_head",
+                                  .macro = "KKT_WARPS_PER_HEAD",
+                                  .help = "warps that invert a head's chunk: 2 take a diagonal "
+                                          "half each and couple them together",
+                                  .count = 2,
+                                  .values = {1, 2},
+                                  .fallback = 1,
+                                  IN_REGISTERS},
     [KKT_SOLVE_CHUNKS_PER_BLOCK] =
         {.name = "chunks_per_block",
          .macro = "KKT_CHUNKS_PER_BLOCK",
@@ -232,7 +259,14 @@ static const char *const sources[] = {
     "device/tensor_map.cuh",
     "device/wgmma.cuh",
     "kkt_solve/parameters.cuh",
+    "kkt_solve/register_inverse.cuh",
+    "kkt_solve/register_layout.cuh",
+    "kkt_solve/register_load.cuh",
+    "kkt_solve/register_output.cuh",
     "kkt_solve/register_path.cuh",
+    "kkt_solve/register_product.cuh",
+    "kkt_solve/register_team.cuh",
+    "kkt_solve/register_warp.cuh",
     "kkt_solve/shared_path.cuh",
     "kkt_solve/work.cuh",
     NULL,
@@ -247,6 +281,7 @@ static void defines(const kkt_values *problem, const kkt_values *config, const k
     kkt_text_printf(out, "KKT_DK=%lld\n", (long long)problem->v[KKT_SOLVE_DK]);
     kkt_text_printf(out, "KKT_DTYPE=%lld\n", (long long)problem->v[KKT_SOLVE_DTYPE]);
     kkt_text_printf(out, "KKT_GATED=%lld\n", (long long)problem->v[KKT_SOLVE_GATED]);
+    kkt_text_printf(out, "KKT_T_FORM=%lld\n", (long long)problem->v[KKT_SOLVE_T_FORM]);
     kkt_text_printf(out, "KKT_SMEM_BYTES=%lld\n", (long long)kkt_footprint_smem_bytes(&footprint));
 }
 
@@ -270,11 +305,13 @@ static kkt_tensor_map k_map(const int64_t *p, const int64_t *c) {
                             .swizzle_bytes = 128};
 }
 
-/* T likewise; a box is what one store writes, at most 64 columns wide. */
+/* T likewise; a box is what one store writes: the span, half of it or a quarter of a chunk, at most
+ * 64 columns wide. */
 static kkt_tensor_map t_map(const int64_t *p, const int64_t *c) {
     const int64_t chunk = c[KKT_SOLVE_CHUNK], columns = p[KKT_SOLVE_HEADS_V] * chunk;
     const int halves = c[KKT_SOLVE_STORE] == KKT_STORE_TMA_HALVES ? 2 : 1;
-    const int width = chunk < 64 ? (int)chunk : 64;
+    const int columns_of_store = (int)(chunk / c[KKT_SOLVE_WARPS_PER_HEAD]);
+    const int width = columns_of_store < 64 ? columns_of_store : 64;
     return (kkt_tensor_map){.rank = 2,
                             .dims = {columns, p[KKT_SOLVE_TOKENS]},
                             .strides_bytes = {0, columns * 2},
@@ -313,8 +350,11 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_K]);
     add_integer(launch, KKT_ARG_I32, p[KKT_SOLVE_HEADS_V]);
     add_integer(launch, KKT_ARG_I32, 0); /* cu_seqlens holds 32-bit integers */
-    add_integer(launch, KKT_ARG_I32,
-                p[KKT_SOLVE_HEADS_V] / p[KKT_SOLVE_HEADS_K] / config->v[KKT_SOLVE_HEADS_PER_BLOCK]);
+    const int64_t ratio = p[KKT_SOLVE_HEADS_V] / p[KKT_SOLVE_HEADS_K];
+    add_integer(launch, KKT_ARG_I32, /* blocks or, where each has its own, heads a key head */
+                config->v[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD
+                    ? ratio
+                    : ratio / config->v[KKT_SOLVE_HEADS_PER_BLOCK]);
     add_integer(launch, KKT_ARG_I32, slots);
     if (kkt_solve_uses_tensor_maps(config->v)) {
         add_map(launch, KKT_SOLVE_TENSOR_K, k_map(p, config->v));

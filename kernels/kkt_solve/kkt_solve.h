@@ -3,6 +3,9 @@
  * and G is the inclusive cumulative sum of the log decay g inside the chunk (without a gate the
  * exponential is left out). Chunks restart at each sequence.
  *
+ * With t_form t_beta it is T diag(beta) instead, column j of T times beta_j: what the step after it
+ * multiplies with K and V.
+ *
  * Tensors, row-major, last index fastest:
  *     k          [batch, tokens, heads_k, dk]      dtype of the problem
  *     beta       [batch, tokens, heads_v]          fp32
@@ -30,6 +33,7 @@ enum {
     KKT_SOLVE_DK,
     KKT_SOLVE_DTYPE, /* KKT_BF16 or KKT_FP16 */
     KKT_SOLVE_GATED,
+    KKT_SOLVE_T_FORM, /* enum kkt_solve_t_form */
     KKT_SOLVE_PROBLEM_KEYS
 };
 
@@ -49,6 +53,8 @@ enum {
     /* couplings in registers */
     KKT_SOLVE_MMA,   /* enum kkt_solve_mma */
     KKT_SOLVE_STORE, /* enum kkt_solve_store */
+    KKT_SOLVE_SHARE, /* enum kkt_solve_share */
+    KKT_SOLVE_WARPS_PER_HEAD,
     KKT_SOLVE_CHUNKS_PER_BLOCK,
     KKT_SOLVE_MIN_BLOCKS, /* resident, asked of the compiler; 0: none */
     KKT_SOLVE_CARVEOUT,   /* percent of the SM's shared memory at most; 0: the driver's choice */
@@ -59,6 +65,8 @@ enum {
     KKT_SOLVE_PARAMS
 };
 
+enum kkt_solve_t_form { KKT_T_PLAIN, KKT_T_BETA };
+
 enum kkt_solve_inverse {
     KKT_INVERSE_ROW,
     KKT_INVERSE_RECURSIVE,
@@ -68,6 +76,7 @@ enum kkt_solve_inverse {
 enum kkt_solve_couple { KKT_COUPLE_FP32, KKT_COUPLE_TF32, KKT_COUPLE_FP16, KKT_COUPLE_BF16X3 };
 enum kkt_solve_kload { KKT_KLOAD_LDG, KKT_KLOAD_CP_ASYNC, KKT_KLOAD_TMA };
 enum kkt_solve_mma { KKT_MMA_SYNC, KKT_MMA_WGMMA };
+enum kkt_solve_share { KKT_SHARE_KEY_HEAD, KKT_SHARE_VALUE_HEAD };
 enum kkt_solve_store { KKT_STORE_DIRECT, KKT_STORE_STAGED, KKT_STORE_TMA, KKT_STORE_TMA_HALVES };
 
 /* Whether couplings stay in registers (register_path.cuh) or go through shared memory. */

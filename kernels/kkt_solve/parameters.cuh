@@ -15,6 +15,7 @@ struct P {
     static constexpr int dk = KKT_DK;
     static constexpr bool bf16 = KKT_DTYPE == 0;
     static constexpr bool gated = KKT_GATED;
+    static constexpr bool times_beta = KKT_T_FORM == 1; // T diag(beta) instead of T
     static constexpr int threads = KKT_THREADS;
     static constexpr int warps = threads / kWarp;
     static constexpr int heads = KKT_HEADS_PER_BLOCK;
@@ -27,6 +28,8 @@ struct P {
     // Couplings in registers.
     static constexpr Mma mma = (Mma)KKT_MMA;
     static constexpr Store store = (Store)KKT_STORE;
+    static constexpr bool a_key_head_each = KKT_SHARE == 1; // each value head forms its own K K^T
+    static constexpr int team = KKT_WARPS_PER_HEAD;
     static constexpr int min_blocks = KKT_MIN_BLOCKS > 0 ? KKT_MIN_BLOCKS : 1;
     static constexpr int parts = couple == kBf16x3 ? 2 : 1; // words an operand's pair takes
 

@@ -81,6 +81,20 @@ kkt_status kkt_solve_lower(const kkt_values *problem, kkt_host_tensors *inputs,
     return KKT_OK;
 }
 
+/* t diag(beta), in place. */
+static void times_beta(const kkt_values *problem, const kkt_host_tensors *inputs,
+                       const kkt_chunk_part *part, double *t) {
+    const int64_t heads_v = problem->v[KKT_SOLVE_HEADS_V], rows = part->rows;
+    const kkt_host_tensor *beta = &inputs->t[KKT_SOLVE_TENSOR_BETA];
+    const int64_t first = part->batch * kkt_solve_length(problem) + part->token;
+    for (int64_t j = 0; j < rows; j++) {
+        const double factor = kkt_dtype_load(beta->tensor.dtype, beta->data,
+                                             (size_t)((first + j) * heads_v + part->head));
+        for (int64_t i = j; i < rows; i++)
+            t[i * rows + j] *= factor;
+    }
+}
+
 kkt_status kkt_solve_reference(const kkt_values *problem, const kkt_values *config,
                                kkt_host_tensors *inputs, int64_t part, double *out, size_t size,
                                kkt_error *err) {
@@ -99,6 +113,8 @@ kkt_status kkt_solve_reference(const kkt_values *problem, const kkt_values *conf
     if (status == KKT_OK) {
         double *t = l + square;
         kkt_triangular_inverse(l, (int)at.rows, t);
+        if (problem->v[KKT_SOLVE_T_FORM] == KKT_T_BETA)
+            times_beta(problem, inputs, &at, t);
         memset(out, 0, sizeof *out * (size_t)(at.rows * chunk));
         for (int64_t i = 0; i < at.rows; i++)
             memcpy(out + i * chunk, t + i * at.rows, sizeof *out * (size_t)at.rows);

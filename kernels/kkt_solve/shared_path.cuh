@@ -72,7 +72,7 @@ static_assert(P::chunk % 16 == 0, "tiles of 16 rows");
 // Step 1: K. Rows past the end are zeros.
 KKT_DEVICE void load_k(const Problem &p, const Work &w, u16 *tile) {
     constexpr int units = P::dk / 8; // of 16 bytes, a row
-    const u16 *k = p.k + (w.first * p.heads_k + w.head_k) * P::dk;
+    const u16 *k = p.k + (w.first * p.heads_k + key_head(p, w, 0)) * P::dk;
     const i64 row_stride = (i64)p.heads_k * P::dk;
 #pragma unroll 4
     for (int n = threadIdx.x; n < P::chunk * units; n += P::threads) {
@@ -344,10 +344,19 @@ KKT_DEVICE u32 pack(float a, float b) {
     return P::bf16 ? pack_bf16(a, b) : pack_fp16(a, b);
 }
 
-// Eight elements of a row of a sub-block from `word` on, in the output's type.
-KKT_DEVICE uint4 output_unit(const float *word) {
-    const float4 a = Lower::load_4(word);
-    const float4 b = Lower::load_4(word + 4);
+KKT_DEVICE float4 multiply_4(const float4 &a, const float4 &b) {
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
+
+// Eight elements of a row of a sub-block from `word` on, in the output's form and type; `beta` is
+// that of their columns.
+KKT_DEVICE uint4 output_unit(const float *word, const float *beta) {
+    float4 a = Lower::load_4(word);
+    float4 b = Lower::load_4(word + 4);
+    if (P::times_beta) {
+        a = multiply_4(a, *(const float4 *)beta);
+        b = multiply_4(b, *(const float4 *)(beta + 4));
+    }
     return make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w));
 }
 
@@ -362,8 +371,8 @@ struct Walk {
 };
 
 // Step 4: T of one head to global memory, 16 bytes a lane.
-KKT_DEVICE void store_t(const Problem &p, const Work &w, const float *head, int head_v,
-                        const HeadTeam &team) {
+KKT_DEVICE void store_t(const Problem &p, const Work &w, const float *head, const float *beta,
+                        int head_v, const HeadTeam &team) {
     const i64 row_stride = (i64)p.heads_v * P::chunk;
     const int lane_row = team.lane % Walk::rows;
     const int lane_unit = team.lane / Walk::rows;
@@ -377,7 +386,8 @@ KKT_DEVICE void store_t(const Problem &p, const Work &w, const float *head, int 
         const int j = first_unit + lane_unit;
         uint4 unit = make_uint4(0, 0, 0, 0);
         if (j <= i)
-            unit = output_unit(head + Lower::sub_at(i, j) + lane_row % 8 * Lower::row_words);
+            unit = output_unit(head + Lower::sub_at(i, j) + lane_row % 8 * Lower::row_words,
+                               beta + j * 8);
         if (first_row + lane_row < w.rows)
             *(uint4 *)(t + first_row * row_stride + first_unit * 8) = unit;
     }
@@ -385,8 +395,8 @@ KKT_DEVICE void store_t(const Problem &p, const Work &w, const float *head, int 
 
 // The same through a dense tile in shared memory that is put together piece by piece: diagonal
 // blocks, what is below them, what is above.
-KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, int head_v,
-                           u16 *dense, const HeadTeam &team) {
+KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, const float *beta,
+                           int head_v, u16 *dense, const HeadTeam &team) {
 #pragma unroll 1
     for (int piece = 0; piece < 3; ++piece) {
         for (int n = team.thread(); n < P::chunk * P::subs; n += HeadTeam::threads) {
@@ -398,7 +408,8 @@ KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, i
                 continue;
             uint4 unit = make_uint4(0, 0, 0, 0);
             if (j <= row / 8)
-                unit = output_unit(head + Lower::sub_at(row / 8, j) + row % 8 * Lower::row_words);
+                unit = output_unit(head + Lower::sub_at(row / 8, j) + row % 8 * Lower::row_words,
+                                   beta + j * 8);
             *(uint4 *)(dense + row * Layout::dense_row + j * 8) = unit;
         }
         team.sync();
@@ -454,11 +465,12 @@ extern "C" __global__ void __launch_bounds__(KKT_THREADS)
     for (int h = team.index; h < P::heads; h += HeadTeam::count) {
         float *head = lower + h * Lower::words;
         invert(head, team);
+        const float *beta_h = tables_of(tables, h).beta;
         if (P::assemble_fused)
-            store_t(p, w, head, w.head_v + h, team);
+            store_t(p, w, head, beta_h, w.head_v + h, team);
         else
-            assemble_t(p, w, head, w.head_v + h, dense + team.index * P::chunk * Layout::dense_row,
-                       team);
+            assemble_t(p, w, head, beta_h, w.head_v + h,
+                       dense + team.index * P::chunk * Layout::dense_row, team);
     }
 }
 

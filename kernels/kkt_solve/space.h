@@ -16,6 +16,11 @@ static inline int64_t kkt_solve_span(const int64_t *config) {
     return config[KKT_SOLVE_CHUNK] * config[KKT_SOLVE_CHUNKS_PER_BLOCK];
 }
 
+/* Warps that share a K K^T. */
+static inline int64_t kkt_solve_area_warps(const int64_t *config) {
+    return config[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD ? 1 : config[KKT_SOLVE_THREADS] / 32;
+}
+
 static inline bool kkt_solve_uses_tensor_maps(const int64_t *config) {
     return config[KKT_SOLVE_KLOAD] == KKT_KLOAD_TMA || config[KKT_SOLVE_STORE] >= KKT_STORE_TMA;
 }

@@ -8,7 +8,6 @@
 struct Work {
     i64 first;  // token of the span's first row, over the whole batch
     int rows;   // valid rows, 1..span
-    int head_k; // key head
     int head_v; // first of its value heads
 };
 
@@ -21,8 +20,9 @@ struct Problem {
     i64 tokens;
     int sequences, heads_k, heads_v;
     int cu_seqlens_wide; // cu_seqlens holds 64-bit integers
-    int groups;          // blocks that share a key head: heads_v / heads_k / P::heads
-    int slots;           // spans of the grid
+    int groups; // what shares a key head: of blocks, or of value heads where each forms its
+                // own K K^T (key_head)
+    int slots;  // spans of the grid
 };
 
 KKT_DEVICE i64 sequence_start(const Problem &p, int n) {
@@ -67,6 +67,11 @@ KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
 KKT_DEVICE bool find_work(const Problem &p, Work &w) {
     const u32 slot = blockIdx.z * gridDim.y + blockIdx.y;
     w.head_v = (int)blockIdx.x * P::heads;
-    w.head_k = (int)(p.groups == 1 ? blockIdx.x : blockIdx.x / (u32)p.groups);
     return slot < (u32)p.slots && find_rows(p, slot, w.first, w.rows);
+}
+
+// The key head of this block, or of warp `warp` where each warp has its own.
+KKT_DEVICE int key_head(const Problem &p, const Work &w, int warp) {
+    const u32 group = P::a_key_head_each ? (u32)(w.head_v + warp) : blockIdx.x;
+    return (int)(p.groups == 1 ? group : group / (u32)p.groups);
 }

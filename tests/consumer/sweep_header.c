@@ -35,7 +35,8 @@ static void fail(sweep *s, const kkt_values *problem, const char *what) {
 static const row_type *find(const sweep *s, const kkt_values *p, int *exact) {
     return kkttune_sm90_kkt_solve_find(at(s, p, "batch"), at(s, p, "sequences"), at(s, p, "tokens"),
                                        at(s, p, "heads_k"), at(s, p, "heads_v"), at(s, p, "dk"),
-                                       at(s, p, "dtype"), at(s, p, "gated"), (int)s->chunk, exact);
+                                       at(s, p, "dtype"), at(s, p, "gated"), at(s, p, "t_form"),
+                                       (int)s->chunk, exact);
 }
 
 static kkt_values config_of(const row_type *row) {
@@ -50,6 +51,8 @@ static kkt_values config_of(const row_type *row) {
                               [KKT_SOLVE_ASSEMBLE_FUSED] = row->assemble_fused,
                               [KKT_SOLVE_MMA] = row->mma,
                               [KKT_SOLVE_STORE] = row->store,
+                              [KKT_SOLVE_SHARE] = row->share,
+                              [KKT_SOLVE_WARPS_PER_HEAD] = row->warps_per_head,
                               [KKT_SOLVE_CHUNKS_PER_BLOCK] = row->chunks_per_block,
                               [KKT_SOLVE_MIN_BLOCKS] = row->min_blocks,
                               [KKT_SOLVE_CARVEOUT] = row->carveout,
@@ -61,7 +64,7 @@ static kkt_values config_of(const row_type *row) {
 static kkt_values problem_of(const row_type *row) {
     return (kkt_values){{row->problem_batch, row->problem_sequences, row->problem_tokens,
                          row->problem_heads_k, row->problem_heads_v, row->problem_dk,
-                         row->problem_dtype, row->problem_gated}};
+                         row->problem_dtype, row->problem_gated, row->problem_t_form}};
 }
 
 /* The look-up over the export must choose the same row where its choice is one the header may give

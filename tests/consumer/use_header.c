@@ -31,16 +31,16 @@ int main(void) {
            "the fastest configuration of the default problem");
     expect(KKTTUNE_SM90_KKT_SOLVE_INVERSE_NAME[0] == 'r', "a name beside an enumerated value");
 
-    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 0, &exact);
+    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 0, 0, &exact);
     expect(row != 0 && exact == 1 && row->chunk == 64, "the default problem is found exactly");
     expect(row != 0 && row->time_us > 100.4 && row->time_us < 100.6, "its measured time");
     expect(row != 0 && row->provenance == KKTTUNE_MEASURED && !row->stale, "its provenance");
-    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 32, &exact);
+    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 0, 32, &exact);
     expect(row != 0 && exact == 1 && row->chunk == 32, "another chunk size of it");
-    row = kkttune_sm90_kkt_solve_find(1, 1, 9000, 16, 32, 128, 0, 1, 0, &exact);
+    row = kkttune_sm90_kkt_solve_find(1, 1, 9000, 16, 32, 128, 0, 1, 0, 0, &exact);
     expect(row != 0 && exact == 0 && row->problem_tokens == 8192 && row->problem_heads_v == 32,
            "the nearest problem");
-    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 0, 0, 0);
+    row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 0, 0, 0, 0);
     expect(row == 0, "nothing for a gate that no row has");
 
     expect(KKTTUNE_DISPATCH(90, KKT_SOLVE, CHUNK, 7) == 64, "dispatch to sm90");

@@ -5,7 +5,7 @@
 __global__ void __launch_bounds__(KKTTUNE_SM90_KKT_SOLVE_THREADS) use(int *out) {
     int exact = 0;
     const kkttune_sm90_kkt_solve_entry *row =
-        kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 0, &exact);
+        kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 1, 0, 0, &exact);
     out[threadIdx.x] = row ? row->chunk + exact : KKTTUNE_SM90_KKT_SOLVE_CHUNK;
 }
 

@@ -211,7 +211,7 @@ static void put_time(kkt_db *db, const char *config, double time_us) {
                        "sm90",
                        kkt_device_first(kkt_arch_find("sm90"))->name,
                        "batch=1,dk=128,dtype=bf16,gated=1,heads_k=16,heads_v=64,sequences=1,"
-                       "tokens=8192",
+                       "t_form=t,tokens=8192",
                        NULL};
     const kkt_kernel *kernel = NULL;
     kkt_values values;

@@ -249,7 +249,7 @@ static void registers_say_what_they_need(void **state) {
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,mma=wgmma", "sm100"),
                         "sm100 has no wgmma: sm90 alone does");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,threads=64,mma=wgmma", "sm90"),
-                        "mma=wgmma takes 64 rows and 128 threads, not 64 and 64");
+                        "mma=wgmma takes 64 or 128 rows and 128 threads, not 64 and 64");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=1", "sm90"),
                         "4 warps for 1 head: one warp takes a head");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,block_pad=0", "sm90"),
@@ -267,6 +267,22 @@ static void registers_say_what_they_need(void **state) {
                         "min_blocks 16 of 128 threads leave 32 registers a thread: fragments take "
                         "more");
     assert_non_null(rejected("", REGISTERS "heads_per_block=4,inverse=flat", "sm90"));
+    assert_null(rejected("heads_v=16", REGISTERS "heads_per_block=4,share=value_head", "sm80"));
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=2,share=value_head", "sm90"),
+                        "share=value_head takes a warp for each of the block's 2 heads, not 4");
+    assert_string_equal(
+        rejected("heads_v=16", REGISTERS "heads_per_block=3,share=key_head,threads=64", "sm90"),
+        "heads_per_block 3 does not divide heads_v/heads_k = 1");
+    assert_null(rejected("", REGISTERS "chunk=128,heads_per_block=2,warps_per_head=2", "sm80"));
+    assert_string_equal(
+        rejected("", REGISTERS "chunk=32,heads_per_block=2,warps_per_head=2", "sm90"),
+        "warps_per_head=2 takes one chunk of 64 or 128 rows a block: halves of less are one "
+        "substitution");
+    assert_string_equal(
+        rejected("", REGISTERS "heads_per_block=2,warps_per_head=2,store=tma", "sm90"),
+        "warps_per_head=2 takes store staged or tma_halves: it has the quarters of T");
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=1,warps_per_head=2", "sm90"),
+                        "4 warps for 1 head: two take a head");
     assert_non_null(rejected("", "couple=fp16,heads_per_block=4,chunk=16", "sm90"));
     assert_non_null(rejected("", "inverse=neumann", "sm90"));
 }
@@ -345,14 +361,14 @@ static void canonical_text(void **state) {
     kkt_text text = {0};
     kkt_params_format(&kernel()->problem, &p, &text);
     assert_string_equal(kkt_text_get(&text), "batch=1,dk=128,dtype=bf16,gated=1,heads_k=16,"
-                                             "heads_v=64,sequences=1,tokens=32768");
+                                             "heads_v=64,sequences=1,t_form=t,tokens=32768");
     kkt_text_free(&text);
     kkt_params_format(&variant()->params, &c, &text);
-    assert_string_equal(kkt_text_get(&text),
-                        "assemble_fused=1,base=16,block_pad=1,carveout=0,chunk=64,"
-                        "chunks_per_block=1,couple=tf32,heads_per_block=1,inverse=flat,"
-                        "kload=cp_async,min_blocks=0,mma=mma_sync,negate_early=1,row_stride=16,"
-                        "store=staged,threads=128,transpose=0");
+    assert_string_equal(
+        kkt_text_get(&text),
+        "assemble_fused=1,base=16,block_pad=1,carveout=0,chunk=64,chunks_per_block=1,couple=tf32,"
+        "heads_per_block=1,inverse=flat,kload=cp_async,min_blocks=0,mma=mma_sync,negate_early=1,"
+        "row_stride=16,share=key_head,store=staged,threads=128,transpose=0,warps_per_head=1");
     kkt_text_free(&text);
 }
 
