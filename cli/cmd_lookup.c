@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "cli/command.h"
+#include "cli/lookup_pipeline.h"
 #include "reports/lookup.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
@@ -65,7 +65,7 @@ static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const k
                                                kernel->name, arena, views, count, err);
 }
 
-static kkt_status run_lookup(const kkt_args *args, kkt_error *err) {
+static kkt_status run_kernel(const kkt_args *args, kkt_error *err) {
     const kkt_kernel *kernel;
     const kkt_arch *arch;
     const kkt_device *device;
@@ -102,6 +102,11 @@ static kkt_status run_lookup(const kkt_args *args, kkt_error *err) {
     return status;
 }
 
+static kkt_status run_lookup(const kkt_args *args, kkt_error *err) {
+    const kkt_pipeline *pipeline = kkt_pipeline_find(kkt_args_operand(args, 0));
+    return pipeline != NULL ? kkt_lookup_pipeline(args, pipeline, err) : run_kernel(args, err);
+}
+
 static const kkt_option options[] = {
     KKT_OPTION_ARCH,
     KKT_OPTION_DEVICE,
@@ -109,16 +114,17 @@ static const kkt_option options[] = {
     KKT_OPTION_JSON,
     {"--config", "FILE", "look in an export (kkttune_A.json) instead of the database"},
     {"--problem", "k=v,...", "the problem; keys left out have their default"},
-    {"--chunk", "N", "chunk size; default 64 where the kernel has it"},
+    {"--chunk", "N", "chunk size; default that of the fastest pipeline, 64 until one is timed"},
 };
 
 const kkt_command kkt_cmd_lookup = {
     .name = "lookup",
-    .operands = "KERNEL",
-    .summary = "the configuration to use for a problem, and how it was found",
+    .operands = "NAME",
+    .summary = "the configuration of a kernel or pipeline for a problem, and how it was found",
     .details =
         "Tiers: exact (a result for this problem), nearest (measured for a similar one; the\n"
-        "distance is the weighted sum of log2 ratios of the sizes), model, default.",
+        "distance is the weighted sum of log2 ratios of the sizes), model, default.\n"
+        "Of a pipeline: its chunk size, its kernels' configurations at it, and the whole curve.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run_lookup,

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
+#include "cli/pipeline_print.h"
 #include "cli/pool_open.h"
 #include "cli/progress.h"
 #include "cli/run_log.h"
@@ -222,11 +223,15 @@ static void print_macros(const kkt_view *view) {
             continue;
         }
         bool timed = isfinite(taken->time_us);
-        printf(
-            "%s: the header's macros are those of C = %lld (%.1f us%s on the first problem), which "
-            "stands until a pipeline is timed with each C; its table has every C\n",
-            kernel, (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
-            timed ? "" : " predicted");
+        const kkt_curve *curve = kkt_view_chunk(view, kernel, first->problem)->curve;
+        printf("%s: the header's macros are those of C = %lld (%.1f us%s on the first problem), ",
+               kernel, (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
+               timed ? "" : " predicted");
+        if (curve) {
+            printf("at which %s takes least time; its table has every C\n", curve->pipeline->name);
+        } else {
+            printf("which stands until a pipeline is timed with each C; its table has every C\n");
+        }
     }
 }
 
@@ -274,6 +279,7 @@ static void print_summary_json(job *j, const kkt_view *view, const kkt_session_s
             kkt_entry_add_json(&view->entries[i], best, NULL);
         }
     }
+    kkt_pipelines_add_json(view, j->options.pipeline, root);
     kkt_json_add_root(root, "files", j->files);
     j->files = NULL;
     kkt_json_add_real(root, "seconds", summary->seconds);
@@ -287,6 +293,9 @@ static void print_summary_json(job *j, const kkt_view *view, const kkt_session_s
 static void print_summary(job *j, const kkt_view *view, const kkt_session_summary *summary) {
     const kkt_session_counts *c = &summary->counts;
     print_best(view);
+    if (!j->options.kernel) {
+        kkt_pipelines_print(view, j->options.pipeline);
+    }
     print_macros(view);
     printf("tier %s: %lld configurations, %lld rejected, %lld compiled, %lld measured, %lld "
            "replayed, %lld reused in %.1f s\n",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reports/canonical.h"
+#include "reports/curve.h"
 #include "reports/ledger_share.h"
 #include "reports/modelled.h"
 
@@ -42,6 +43,10 @@ const char *kkt_content_interval(double low, double high, char out[80]) {
     else
         snprintf(out, 80, "%s to %s", ends[0], ends[1]);
     return out;
+}
+
+bool kkt_content_stands(const kkt_view *view, const kkt_entry *entry) {
+    return entry->chunk == kkt_view_chunk(view, entry->kernel, entry->problem)->chunk;
 }
 
 void kkt_content_chunk(kkt_document *document, kkt_row *row, int64_t chunk) {
@@ -183,9 +188,10 @@ static void add_reading(kkt_document *document) {
                       "The lower bound is what no implementation of the same configuration can "
                       "beat (bytes at peak bandwidth, work at peak rate, the dependent chain).");
     kkt_document_item(document,
-                      "Chunk size is not chosen here by one kernel's own time: small chunks write "
-                      "fewer bytes here and cost more in the kernel that consumes the result. The "
-                      "whole curve is shown; C = %d stands until a pipeline is timed.",
+                      "Chunk size is not chosen by one kernel's own time: small chunks write fewer "
+                      "bytes here and cost more in the kernel that consumes the result. The whole "
+                      "curve is shown; of the rows of a kernel those at the chunk size of the "
+                      "fastest pipeline that uses it are bold, at C = %d until one is timed.",
                       KKT_DEFAULT_CHUNK);
     kkt_document_item(document, "A question mark after a figure: not confirmed from a source.");
 }
@@ -210,11 +216,12 @@ static void cell_predicted_compiled(kkt_document *document, kkt_row *row, int64_
         kkt_document_cell(document, row, "%lld / %lld", (long long)predicted, (long long)compiled);
 }
 
-static void add_chunk_row(kkt_document *document, kkt_block *table, const kkt_entry *entry) {
+static void add_chunk_row(const kkt_view *view, kkt_document *document, kkt_block *table,
+                          const kkt_entry *entry) {
     kkt_row *row = kkt_document_row(document, table);
     bool compiled = entry->provenance != KKT_PREDICTED;
     char interval[80];
-    row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
+    row->strong = kkt_content_stands(view, entry);
     kkt_content_chunk(document, row, entry->chunk);
     cell_int(document, row, entry->threads);
     cell_predicted_compiled(document, row, entry->registers_predicted, entry->registers, compiled);
@@ -329,10 +336,10 @@ static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_docum
                              kkt_content_problem(view, first, document->arena));
         kkt_block *table = kkt_document_table(document, caption, headings);
         for (size_t j = i; j < end; j++)
-            add_chunk_row(document, table, &view->entries[j]);
+            add_chunk_row(view, document, table, &view->entries[j]);
         add_broken_bounds(view, i, end, document);
         for (size_t j = i; j < end; j++)
-            if ((view->entries[j].chunk == KKT_DEFAULT_CHUNK || view->entries[j].chunk == 0) &&
+            if ((view->entries[j].chunk == 0 || kkt_content_stands(view, &view->entries[j])) &&
                 view->entries[j].reason != NULL)
                 kkt_document_paragraph(document, "The model at %s: %s.",
                                        place_of(&view->entries[j], document->arena),
@@ -355,7 +362,7 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         if (strcmp(entry->kernel, kernel) != 0)
             continue;
         kkt_row *row = kkt_document_row(document, table);
-        row->strong = entry->chunk == KKT_DEFAULT_CHUNK;
+        row->strong = kkt_content_stands(view, entry);
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
         kkt_content_chunk(document, row, entry->chunk);
         kkt_document_cell(document, row, "%s",

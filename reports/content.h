@@ -39,6 +39,8 @@ const char *kkt_content_real(double value, char out[32]);
 /* "382.9 to 383.1": with the digits that tell the ends apart; one number where nothing does. `out`
  * is returned. */
 const char *kkt_content_interval(double low, double high, char out[80]);
+/* Whether an entry has the chunk size that stands for its kernel and problem. */
+bool kkt_content_stands(const kkt_view *view, const kkt_entry *entry);
 /* A chunk size as a cell; "-" where the kernel has none. */
 void kkt_content_chunk(kkt_document *document, kkt_row *row, int64_t chunk);
 

@@ -59,8 +59,8 @@ static int compare_reals(const void *a, const void *b) {
 }
 
 /* `rows`: those of one chunk size. */
-static void add_row(const kkt_entry *const *rows, size_t count, kkt_document *document,
-                    kkt_block *table) {
+static void add_row(const kkt_view *view, const kkt_entry *const *rows, size_t count,
+                    kkt_document *document, kkt_block *table) {
     double *times = kkt_arena_array(document->arena, count, sizeof *times);
     double *ratios = kkt_arena_array(document->arena, count, sizeof *ratios);
     const kkt_entry *favourite = rows[0];
@@ -85,7 +85,7 @@ static void add_row(const kkt_entry *const *rows, size_t count, kkt_document *do
     kkt_document_cell(document, row, "%.2f", ratios[count / 2]);
     kkt_document_cell(document, row, "%.2f to %.2f", ratios[0], ratios[count - 1]);
     kkt_document_cell(document, row, "%.1f %%", 100.0 * (favourite->time_us / times[0] - 1.0));
-    row->strong = rows[0]->chunk == KKT_DEFAULT_CHUNK;
+    row->strong = kkt_content_stands(view, rows[0]);
 }
 
 static void add_group(const kkt_view *view, const kkt_entry *const *rows, size_t count,
@@ -120,7 +120,7 @@ static void add_group(const kkt_view *view, const kkt_entry *const *rows, size_t
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && rows[end]->chunk == rows[i]->chunk;)
             end++;
-        add_row(&rows[i], end - i, document, table);
+        add_row(view, &rows[i], end - i, document, table);
     }
     if (stale > 0)
         kkt_document_paragraph(document, "%zu of them are stale.", stale);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/view.h"
+#include "reports/curve.h"
 
 /* Two readings of the same launch's energy differ by so much. */
 #define ENERGY_SHARE 0.02
@@ -78,14 +78,14 @@ int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
 const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
                                    int64_t chunk) {
     const kkt_entry *at_chunk = NULL, *best = NULL;
+    const int64_t wanted = chunk != 0 ? chunk : kkt_view_chunk(view, kernel, problem)->chunk;
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
         if (strcmp(entry->kernel, kernel) != 0 || strcmp(entry->problem, problem) != 0)
             continue;
         if (best == NULL || kkt_entry_compare(entry, best) < 0)
             best = entry;
-        if (entry->chunk == (chunk != 0 ? chunk : KKT_DEFAULT_CHUNK) &&
-            (at_chunk == NULL || kkt_entry_compare(entry, at_chunk) < 0))
+        if (entry->chunk == wanted && (at_chunk == NULL || kkt_entry_compare(entry, at_chunk) < 0))
             at_chunk = entry;
     }
     return at_chunk != NULL || chunk != 0 ? at_chunk : best;

@@ -5,6 +5,7 @@
 
 #include "model/predict.h"
 #include "reports/canonical.h"
+#include "reports/curve.h"
 #include "reports/modelled.h"
 
 const char *kkt_lookup_tier_name(kkt_lookup_tier tier) {
@@ -59,6 +60,7 @@ typedef struct search {
     const kkt_arch *arch;
     const kkt_device *device;
     int64_t chunk; /* 0: the kernel has none */
+    bool asked;    /* that chunk and no other; else each problem's own standing one */
     const kkt_entry *best;
     double distance;
 } search;
@@ -140,10 +142,19 @@ static bool same_quotients(const kkt_kernel *kernel, const kkt_values *a, const 
     return true;
 }
 
-static void consider(search *s, const kkt_entry *entry, double extra) {
+/* The chunk size that an entry must have: the one asked for, or the one that stands for its own
+ * problem. */
+static bool right_chunk(const search *s, const kkt_view *view, const kkt_entry *entry) {
+    if (s->chunk == 0)
+        return true;
+    return entry->chunk ==
+           (s->asked ? s->chunk : kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
+}
+
+static void consider(search *s, const kkt_view *view, const kkt_entry *entry, double extra) {
     kkt_values problem;
     if (strcmp(entry->kernel, s->kernel->name) != 0 || entry->provenance == KKT_PREDICTED ||
-        (s->chunk != 0 && entry->chunk != s->chunk))
+        !right_chunk(s, view, entry))
         return;
     kkt_params_defaults(&s->kernel->problem, &problem);
     if (kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK)
@@ -194,9 +205,19 @@ static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
     kkt_modelled_fill(variant, s->arch, s->device, s->problem, &config, arena, out);
 }
 
-/* The chunk to look for: the one asked, KKT_DEFAULT_CHUNK, or the kernel's own default. */
-static kkt_status choose_chunk(const kkt_kernel *kernel, int64_t asked, int64_t *out,
-                               kkt_error *err) {
+/* What a pipeline chose for the first problem of a kernel that has a view; else KKT_DEFAULT_CHUNK.
+ */
+static int64_t standing_chunk(const kkt_view *views, size_t count, const kkt_kernel *kernel) {
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].standing_count; i++)
+            if (strcmp(views[v].standing[i].kernel, kernel->name) == 0)
+                return views[v].standing[i].chunk;
+    return KKT_DEFAULT_CHUNK;
+}
+
+/* The chunk to look for: the one asked, the standing one, or the kernel's own default. */
+static kkt_status choose_chunk(const kkt_kernel *kernel, int64_t asked, int64_t standing,
+                               int64_t *out, kkt_error *err) {
     *out = 0;
     if (kernel->chunk_param == NULL)
         return asked == 0 ? KKT_OK
@@ -206,7 +227,7 @@ static kkt_status choose_chunk(const kkt_kernel *kernel, int64_t asked, int64_t 
     if (index < 0)
         return KKT_OK;
     const kkt_param *param = &table->params[index];
-    int64_t wanted = asked == 0 ? KKT_DEFAULT_CHUNK : asked;
+    int64_t wanted = asked == 0 ? standing : asked;
     kkt_text known = {0};
     for (size_t i = 0; i < param->count; i++) {
         if (param->values[i] == wanted)
@@ -230,13 +251,15 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
     char reason[320] = "";
     if (!kkt_kernel_problem_valid(kernel, problem, reason, sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
-    search s = {.kernel = kernel, .problem = problem, .arch = arch, .device = device};
-    kkt_status status = choose_chunk(kernel, chunk, &s.chunk, err);
+    search s = {
+        .kernel = kernel, .problem = problem, .arch = arch, .device = device, .asked = chunk != 0};
+    kkt_status status =
+        choose_chunk(kernel, chunk, standing_chunk(views, count, kernel), &s.chunk, err);
     if (status != KKT_OK)
         return status;
     for (size_t v = 0; v < count; v++)
         for (size_t i = 0; i < views[v].entry_count; i++)
-            consider(&s, &views[v].entries[i],
+            consider(&s, &views[v], &views[v].entries[i],
                      views[v].device == device ? 0 : KKT_LOOKUP_OTHER_DEVICE);
     memset(out, 0, sizeof *out);
     if (s.best != NULL) {

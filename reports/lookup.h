@@ -51,7 +51,8 @@ double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const 
 #define KKT_LOOKUP_FAR 16.0
 
 /* Looks in `views` (the first is the device's own; `count` may be 0: the model alone). `chunk` 0:
- * KKT_DEFAULT_CHUNK where the kernel has it. Strings of the entry live in the views or in `arena`.
+ * the chunk size that stands for the problem that is found (kkt_view_chunk), else
+ * KKT_DEFAULT_CHUNK, where the kernel has it. Strings of the entry live in the views or in `arena`.
  * KKT_ERR_INPUT: an impossible problem, or a chunk the kernel does not have. */
 kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel *kernel,
                            const kkt_values *problem, int64_t chunk, const kkt_arch *arch,

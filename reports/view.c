@@ -8,18 +8,20 @@
 #include "base/text.h"
 #include "model/occupancy.h"
 #include "reports/canonical.h"
+#include "reports/curve.h"
 #include "reports/modelled.h"
+#include "reports/view_rejects.h"
 
 typedef struct builder {
     kkt_arena *arena;
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_view *view;
-    bool real;       /* there are times of a GPU: made-up ones do not count then */
-    kkt_entry *rows; /* one a candidate that is a result */
+    bool real;        /* there are times of a GPU: made-up ones do not count then */
+    const char *only; /* the kernel that is wanted; what else is read serves the curves alone */
+    kkt_entry *rows;  /* one a candidate that is a result */
     size_t row_count, row_capacity;
-    const char **reject_keys; /* reasons with their numbers taken out, beside view->rejects */
-    size_t reject_capacity;
+    kkt_reject_keys reject_keys;
     const char *ranked_kernel, *ranked_problem; /* what `ranked` was found for last */
     int ranked;
 } builder;
@@ -86,88 +88,6 @@ static kkt_entry *add_row(builder *b) {
         b->row_capacity = capacity;
     }
     return &b->rows[b->row_count++];
-}
-
-/* "heads_per_block 4 does not divide 2" -> "heads_per_block # does not divide #". */
-static char *without_numbers(kkt_arena *arena, const char *reason) {
-    char *out = kkt_arena_strdup(arena, reason), *to = out;
-    for (const char *from = reason; *from != '\0';) {
-        if (*from >= '0' && *from <= '9') {
-            from += strspn(from, "0123456789.,");
-            *to++ = '#';
-        } else {
-            *to++ = *from++;
-        }
-    }
-    *to = '\0';
-    return out;
-}
-
-/* Takes " (N configurations)" off the end of a reason; N, or 1 where it does not say so. */
-static int64_t take_count(char *reason) {
-    static const char tail[] = " configurations)";
-    size_t length = strlen(reason), end = sizeof tail - 1;
-    int64_t count = 1;
-    char *open = strrchr(reason, '(');
-    if (open == NULL || open == reason || open[-1] != ' ' || length < end ||
-        strcmp(reason + length - end, tail) != 0)
-        return 1;
-    reason[length - end] = '\0';
-    if (!kkt_parse_i64(open + 1, 1, INT64_MAX / 2, &count)) {
-        reason[length - end] = ' ';
-        return 1;
-    }
-    open[-1] = '\0';
-    return count;
-}
-
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static void count_reject(builder *b, const kkt_result *result, const char *outcome) {
-    const char *reason =
-        result->run.reason != NULL && result->has_run ? result->run.reason : result->reason;
-    if (reason == NULL)
-        reason = result->has_prediction && result->prediction.reason != NULL
-                     ? result->prediction.reason
-                     : "no reason stored";
-    char *text = kkt_arena_strdup(b->arena, reason);
-    int64_t count = take_count(text);
-    char *key = without_numbers(b->arena, text);
-    kkt_view *view = b->view;
-    /* Rows come sorted, so that the group is most often among the last ones. */
-    for (size_t i = view->reject_count; i-- > 0;) {
-        kkt_reject_group *group = &view->rejects[i];
-        if (strcmp(group->outcome, outcome) == 0 && same_text(b->reject_keys[i], key) &&
-            strcmp(group->kernel, result->id.kernel) == 0 &&
-            strcmp(group->style, result->id.style) == 0) {
-            group->count += count;
-            return;
-        }
-    }
-    if (view->reject_count == b->reject_capacity) {
-        size_t capacity = b->reject_capacity == 0 ? 64 : 2 * b->reject_capacity;
-        kkt_reject_group *groups = kkt_arena_array(b->arena, capacity, sizeof *groups);
-        const char **keys = kkt_arena_array(b->arena, capacity, sizeof *keys);
-        if (view->reject_count > 0) {
-            memcpy(groups, view->rejects, view->reject_count * sizeof *groups);
-            memcpy(keys, b->reject_keys, view->reject_count * sizeof *keys);
-        }
-        view->rejects = groups;
-        b->reject_keys = keys;
-        b->reject_capacity = capacity;
-    }
-    b->reject_keys[view->reject_count] = key;
-    view->rejects[view->reject_count++] = (kkt_reject_group){
-        .kernel = kkt_arena_strdup(b->arena, result->id.kernel),
-        .style = kkt_arena_strdup(b->arena, result->id.style),
-        .problem = kkt_arena_strdup(b->arena, result->id.problem),
-        .outcome = kkt_arena_strdup(b->arena, outcome),
-        .reason = text,
-        .count = count,
-        .example = kkt_arena_strdup(b->arena, result->id.config),
-    };
 }
 
 static void fill_prediction(kkt_entry *entry, const kkt_prediction_record *prediction,
@@ -313,13 +233,19 @@ static kkt_status visit(void *context, const kkt_result *result, kkt_error *err)
         plain = without_run(result);
         result = &plain;
     }
-    count_result(b->view, result);
+    bool wanted = b->only == NULL || strcmp(b->only, result->id.kernel) == 0;
+    if (wanted)
+        count_result(b->view, result);
+    else if (result->outcome != KKT_OUTCOME_PREDICTED && result->outcome != KKT_OUTCOME_COMPILED &&
+             result->outcome != KKT_OUTCOME_OK && result->outcome != KKT_OUTCOME_NOISY)
+        return KKT_OK;
     switch (result->outcome) {
     case KKT_OUTCOME_PREDICTED:
-        if (result->has_prediction && !result->prediction.feasible)
-            count_reject(b, result, kkt_outcome_name(KKT_OUTCOME_REJECTED));
-        else
+        if (!result->has_prediction || result->prediction.feasible)
             add_result(b, result);
+        else if (wanted)
+            kkt_view_count_reject(b->view, &b->reject_keys, b->arena, result,
+                                  kkt_outcome_name(KKT_OUTCOME_REJECTED));
         break;
     case KKT_OUTCOME_COMPILED:
     case KKT_OUTCOME_OK:
@@ -327,7 +253,9 @@ static kkt_status visit(void *context, const kkt_result *result, kkt_error *err)
         break;
     case KKT_OUTCOME_NOISY: /* told as such, and still better than no time at all */
         add_result(b, result);
-        count_reject(b, result, kkt_outcome_name(result->outcome));
+        if (wanted)
+            kkt_view_count_reject(b->view, &b->reject_keys, b->arena, result,
+                                  kkt_outcome_name(result->outcome));
         break;
     case KKT_OUTCOME_REJECTED:
     case KKT_OUTCOME_BUILD_FAILED:
@@ -338,7 +266,8 @@ static kkt_status visit(void *context, const kkt_result *result, kkt_error *err)
     case KKT_OUTCOME_CRASHED:
     case KKT_OUTCOME_COUNT:
     default:
-        count_reject(b, result, kkt_outcome_name(result->outcome));
+        kkt_view_count_reject(b->view, &b->reject_keys, b->arena, result,
+                              kkt_outcome_name(result->outcome));
         break;
     }
     return KKT_OK;
@@ -372,19 +301,38 @@ static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const cha
         add_modelled(b, kernel, kernel->variants[v], &problem);
 }
 
+/* Whether a kernel is wanted, or shares a pipeline with the one that is. */
+static bool concerns(const char *only, const char *kernel) {
+    if (only == NULL || strcmp(only, kernel) == 0)
+        return true;
+    size_t count;
+    const kkt_pipeline *const *all = kkt_pipelines(&count);
+    for (size_t i = 0; i < count; i++) {
+        bool has_only = false, has_kernel = false;
+        for (const char *const *member = all[i]->members; *member != NULL; member++) {
+            has_only = has_only || strcmp(*member, only) == 0;
+            has_kernel = has_kernel || strcmp(*member, kernel) == 0;
+        }
+        if (has_only && has_kernel)
+            return true;
+    }
+    return false;
+}
+
 static void add_all_modelled(builder *b, const char *only) {
     size_t count;
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     size_t stored = b->row_count;
     for (size_t k = 0; k < count; k++) {
-        if (only != NULL && strcmp(only, kernels[k]->name) != 0)
+        if (!concerns(only, kernels[k]->name))
             continue;
         for (size_t i = 0; kernels[k]->default_problems[i] != NULL; i++)
             add_modelled_problem(b, kernels[k], kernels[k]->default_problems[i]);
         const char *last = NULL;
         for (size_t i = 0; i < stored; i++) {
             const kkt_entry *row = &b->rows[i];
-            if (strcmp(row->kernel, kernels[k]->name) != 0 || same_text(last, row->problem))
+            if (strcmp(row->kernel, kernels[k]->name) != 0 ||
+                (last != NULL && strcmp(last, row->problem) == 0))
                 continue;
             last = row->problem;
             if (row->problem_rank == INT_MAX)
@@ -448,19 +396,36 @@ static void mark_best(kkt_view *view) {
     }
 }
 
-static int compare_rejects(const void *left, const void *right) {
-    const kkt_reject_group *a = left, *b = right;
-    int order = strcmp(a->kernel, b->kernel);
-    if (order == 0)
-        order = strcmp(a->style, b->style);
-    const char *rejected = kkt_outcome_name(KKT_OUTCOME_REJECTED);
-    if (order == 0)
-        order = (strcmp(a->outcome, rejected) == 0) - (strcmp(b->outcome, rejected) == 0);
-    if (order == 0)
-        order = strcmp(a->outcome, b->outcome);
-    if (order == 0)
-        order = (a->count < b->count) - (a->count > b->count);
-    return order != 0 ? order : strcmp(a->reason, b->reason);
+typedef kkt_status (*visitor)(void *context, const kkt_result *result, kkt_error *err);
+
+/* Shows `each` one kernel's results, or those of all (`kernel` NULL). */
+static kkt_status read_results(builder *b, kkt_db *db, const kkt_freshness *freshness,
+                               const char *kernel, visitor each, kkt_error *err) {
+    const kkt_result_filter filter = {
+        .kernel = kernel, .arch = b->arch->name, .device = b->device->name};
+    return kkt_db_results(db, &filter, freshness, each, b, err);
+}
+
+static kkt_status read_all(builder *b, kkt_db *db, const kkt_freshness *freshness, visitor each,
+                           kkt_error *err) {
+    if (b->only == NULL)
+        return read_results(b, db, freshness, NULL, each, err);
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    kkt_status status = KKT_OK;
+    for (size_t k = 0; k < count && status == KKT_OK; k++)
+        if (concerns(b->only, kernels[k]->name))
+            status = read_results(b, db, freshness, kernels[k]->name, each, err);
+    return status;
+}
+
+/* Takes out what was read for the curves' sake. */
+static size_t keep_only(const char *only, kkt_entry *entries, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(entries[i].kernel, only) == 0)
+            entries[kept++] = entries[i];
+    return kept;
 }
 
 kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
@@ -470,19 +435,22 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
     out->objective = objective;
     out->arch = arch;
     out->device = device;
-    builder b = {.arena = arena, .arch = arch, .device = device, .view = out};
+    builder b = {.arena = arena, .arch = arch, .device = device, .view = out, .only = kernel};
     if (db != NULL) {
-        kkt_result_filter filter = {.kernel = kernel, .arch = arch->name, .device = device->name};
-        kkt_status status = kkt_db_results(db, &filter, NULL, look_for_real, &b, err);
+        kkt_status status = read_all(&b, db, NULL, look_for_real, err);
         if (status == KKT_OK)
-            status = kkt_db_results(db, &filter, freshness, visit, &b, err);
+            status = read_all(&b, db, freshness, visit, err);
         if (status != KKT_OK)
             return status;
     }
     add_all_modelled(&b, kernel);
     choose(&b);
     mark_best(out);
-    if (out->reject_count > 0)
-        qsort(out->rejects, out->reject_count, sizeof *out->rejects, compare_rejects);
-    return KKT_OK;
+    kkt_view_sort_rejects(out);
+    kkt_status status = kkt_curves_make(db, freshness, b.real, arena, out, err);
+    if (kernel != NULL) {
+        out->entry_count = keep_only(kernel, out->entries, out->entry_count);
+        out->row_count = keep_only(kernel, b.rows, out->row_count);
+    }
+    return status;
 }

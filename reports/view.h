@@ -9,7 +9,7 @@
 #include "model/arch.h"
 
 /* The chunk size that stands for a kernel (macros of the header, look-up without a chunk) until
- * a pipeline that shares it has chosen one end to end. */
+ * a pipeline that shares it has chosen one end to end (curve.h). */
 #define KKT_DEFAULT_CHUNK 64
 
 /* How far clocks drift between timings that were not taken in turns, as a share of the time. */
@@ -78,6 +78,12 @@ typedef struct kkt_view {
                                   frequent first */
     int64_t candidates, measured, replayed, compiled, stale;
     kkt_objective objective;
+    size_t curve_count;
+    const struct kkt_curve *curves; /* of whole pipelines: by pipeline in their own order, then
+                                       problem (default first); of the pipelines whose kernels are
+                                       all known. None in a view that was read from an export. */
+    size_t standing_count;
+    const struct kkt_standing *standing; /* see kkt_view_chunk */
     size_t pareto_count;
     const kkt_entry **pareto; /* see kkt_view_add_pareto; none until then */
 } kkt_view;
@@ -123,8 +129,9 @@ bool kkt_entry_measured(const kkt_entry *entry); /* it has a time */
 double kkt_figure_round(double value);
 /* "measured", "replayed", "compiled", "predicted", or "stale". */
 const char *kkt_entry_provenance(const kkt_entry *entry);
-/* The entry that stands for a kernel and problem: chunk KKT_DEFAULT_CHUNK (or `chunk`, where not
- * 0) in its best style, else the best of the problem. NULL where there is none. */
+/* The entry that stands for a kernel and problem: the chunk size that a pipeline chose (else
+ * KKT_DEFAULT_CHUNK; or `chunk`, where not 0) in its best style, else the best of the problem. NULL
+ * where there is none. */
 const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
                                    int64_t chunk);
 /* Negative where `a` is the better result; 0 only for equal configurations. */

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "reports/curve.h"
 #include "reports/lookup.h"
 #include "reports/modelled.h"
 
@@ -152,6 +153,26 @@ static kkt_status read_root(const kkt_json *root, const char *path, kkt_arena *a
     return KKT_OK;
 }
 
+/* The chunk sizes that stand for kernels and problems; curves of pipelines name no kernel and are
+ * passed by. A member that does not fit is passed by, too: the default stands then. */
+static void read_standing(const kkt_json *root, kkt_arena *arena, kkt_view *out) {
+    const kkt_json *choices = kkt_json_get(root, "chunk_choice");
+    if (choices == NULL || !kkt_json_is_array(choices))
+        return;
+    kkt_standing *all = kkt_arena_array(arena, kkt_json_count(choices) + 1, sizeof *all);
+    out->standing = all;
+    for (const kkt_json *json = kkt_json_first(choices); json != NULL; json = kkt_json_next(json)) {
+        const char *kernel = kkt_json_string(json, "pipeline");
+        const char *problem = pairs_text(kkt_json_get(json, "problem"), arena);
+        int64_t best = 0;
+        if (kernel == NULL || problem == NULL || kkt_pipeline_find(kernel) != NULL ||
+            !kkt_json_int(json, "best", &best) || best < 1)
+            continue;
+        all[out->standing_count++] =
+            (kkt_standing){kkt_arena_strdup(arena, kernel), problem, best, NULL};
+    }
+}
+
 kkt_status kkt_view_parse(const char *text, size_t length, const char *name, kkt_arena *arena,
                           kkt_view *out, kkt_error *err) {
     kkt_json *root = NULL;
@@ -159,6 +180,8 @@ kkt_status kkt_view_parse(const char *text, size_t length, const char *name, kkt
     kkt_status status = kkt_json_parse(text, length, name, &root, err);
     if (status == KKT_OK)
         status = read_root(root, name, arena, out, err);
+    if (status == KKT_OK)
+        read_standing(root, arena, out);
     kkt_json_close(root);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "kernels/kernel.h"
 #include "reports/canonical.h"
+#include "reports/curve.h"
 #include "reports/export/exporters.h"
 #include "reports/lookup.h"
 #include "reports/modelled.h"
@@ -123,6 +124,22 @@ static bool of_variant(const kkt_entry *entry, const kkt_kernel *kernel,
            strcmp(entry->style, kkt_style_get(variant->style)->name) == 0;
 }
 
+/* The chunk size that `chunk_wanted` 0 means, where it is the same for all rows; 0: it is not. */
+static int64_t common_chunk(const kkt_view *view, const kkt_kernel *kernel,
+                            const kkt_variant *variant) {
+    int64_t common = 0;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (!of_variant(entry, kernel, variant))
+            continue;
+        int64_t chunk = kkt_view_chunk(view, entry->kernel, entry->problem)->chunk;
+        if (common != 0 && common != chunk)
+            return 0;
+        common = chunk;
+    }
+    return common;
+}
+
 static bool add_row(kkt_text *out, const kkt_kernel *kernel, const kkt_variant *variant,
                     const kkt_entry *entry) {
     kkt_values problem, config;
@@ -166,7 +183,7 @@ static void add_table(kkt_text *out, const kkt_view *view, const kkt_kernel *ker
 
 /* The rows that must not be given out for the problem asked: another binary, or a configuration
  * that may not divide it. */
-static void add_conditions(kkt_text *out, const kkt_kernel *kernel) {
+static void add_conditions(kkt_text *out, const kkt_kernel *kernel, int64_t common) {
     for (size_t p = 0; p < kernel->problem.count; p++) {
         const kkt_param *param = &kernel->problem.params[p];
         if (kkt_lookup_rule_of(param).compiled)
@@ -180,11 +197,17 @@ static void add_conditions(kkt_text *out, const kkt_kernel *kernel) {
                             "        if (rows[i].problem_%s * %s != %s * rows[i].problem_%s)\n"
                             "            continue;\n",
                             q->above, q->below, q->above, q->below);
-    if (kernel->chunk_param != NULL)
+    if (kernel->chunk_param != NULL && common != 0)
         kkt_text_printf(out,
-                        "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : %d))\n"
+                        "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : %lld))\n"
                         "            continue;\n",
-                        kernel->chunk_param, KKT_DEFAULT_CHUNK);
+                        kernel->chunk_param, (long long)common);
+    else if (kernel->chunk_param != NULL)
+        kkt_text_printf(
+            out,
+            "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : standing[i]))\n"
+            "            continue;\n",
+            kernel->chunk_param);
 }
 
 static void add_distance(kkt_text *out, const kkt_kernel *kernel) {
@@ -206,9 +229,9 @@ static void add_arguments(kkt_text *out, const kkt_kernel *kernel) {
 
 /* Rows of one tier are ordered as kkt_lookup_find orders them: distance, fresh before stale, time.
  */
-static void add_choice(kkt_text *out, const kkt_kernel *kernel) {
+static void add_choice(kkt_text *out, const kkt_kernel *kernel, int64_t common) {
     kkt_text_add(out, "    for (int i = 0; i < count; i++) {\n        double apart = 1.0;\n");
-    add_conditions(out, kernel);
+    add_conditions(out, kernel, common);
     add_distance(out, kernel);
     kkt_text_printf(
         out,
@@ -226,15 +249,35 @@ static void add_choice(kkt_text *out, const kkt_kernel *kernel) {
         pow(4, KKT_LOOKUP_FAR));
 }
 
-static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel) {
+/* The chunk size that the fastest pipeline takes on each row's problem. */
+static void add_standing(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
+                         const kkt_variant *variant) {
+    kkt_text values = {0};
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (of_variant(entry, kernel, variant))
+            kkt_text_printf(&values, "%s%lld", values.length > 0 ? ", " : "",
+                            (long long)kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
+    }
+    kkt_text_printf(out, "    static const int standing[] = {%s};\n", kkt_text_get(&values));
+    kkt_text_free(&values);
+}
+
+static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
+                       const kkt_variant *variant) {
+    const int64_t common = common_chunk(view, kernel, variant);
     kkt_text_add(
         out, "\n/* The row of exactly this problem; else (or where that is only predicted) of the "
              "nearest measured\n * one, by the rules of `kkttune lookup`; else of the nearest one. "
              "What is compiled in (data type,\n * gate, inner dimensions) and the number of value "
              "heads a key head must be a row's own, so that\n * its configuration and launch apply "
              "to the problem asked; a null pointer where no row is such.");
-    if (kernel->chunk_param != NULL)
-        kkt_text_printf(out, " `chunk_wanted` 0: %d.", KKT_DEFAULT_CHUNK);
+    if (kernel->chunk_param != NULL && common != 0)
+        kkt_text_printf(out, " `chunk_wanted` 0: %lld.", (long long)common);
+    else if (kernel->chunk_param != NULL)
+        kkt_text_add(out,
+                     "\n * `chunk_wanted` 0: the chunk size at which the fastest pipeline takes "
+                     "least time on the row's\n * own problem.");
     kkt_text_add(out, "\n * `*exact`, where it is not null, receives 1 or 0. */\n"
                       "KKTTUNE_FUNCTION const ");
     add_prefix(out, view, kernel);
@@ -249,7 +292,9 @@ static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     kkt_text_add(out, "_table(&count);\n    const ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_entry *best = 0;\n    double nearest = 0.0;\n");
-    add_choice(out, kernel);
+    if (kernel->chunk_param != NULL && common == 0)
+        add_standing(out, view, kernel, variant);
+    add_choice(out, kernel, common);
     kkt_text_add(out, "    if (exact)\n        *exact = best && nearest <= 1.0;\n"
                       "    return best;\n}\n");
 }
@@ -269,7 +314,7 @@ static void add_kernel(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     add_hash(out, view, kernel, standing);
     add_struct(out, view, kernel, variant);
     add_table(out, view, kernel, variant, standing->style);
-    add_lookup(out, view, kernel);
+    add_lookup(out, view, kernel, variant);
 }
 
 /* The guard carries a version: headers of an older one bring their own. */

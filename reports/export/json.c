@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "reports/canonical.h"
+#include "reports/curve.h"
 #include "reports/export/exporters.h"
 
 /* "k=v,..." as an object: integers as numbers, names as strings. */
@@ -109,6 +110,64 @@ static void add_curve_point(kkt_json *curve, const kkt_entry *entry) {
         kkt_json_add_string(point, "limiter", entry->limiter);
 }
 
+static void add_end_to_end(kkt_json *point, const kkt_curve_run *run) {
+    kkt_json *object = kkt_json_add_object(point, "end_to_end_us");
+    kkt_json_add_real(object, "median", run->time_us);
+    kkt_json_add_real(object, "low", run->low_us);
+    kkt_json_add_real(object, "high", run->high_us);
+    kkt_json_add_int(object, "samples", run->samples);
+    kkt_json_add_string(object, "launch", kkt_launch_order_name(run->order));
+    if (run->noisy)
+        kkt_json_add_bool(object, "noisy", true);
+    add_known_real(object, "rel_fro", run->rel_fro);
+    add_known_real(object, "tolerance", run->tolerance);
+    if (run->disturbed != NULL)
+        kkt_json_add_string(object, "disturbed", run->disturbed);
+}
+
+static void add_pipeline_point(kkt_json *curve, const kkt_curve_point *point, size_t members) {
+    kkt_json *object = kkt_json_add_object(curve, NULL);
+    kkt_json_add_int(object, "chunk", point->chunk);
+    add_known_real(object, "time_us", point->time_us);
+    add_known_real(object, "predicted_us", point->predicted_us);
+    kkt_json_add_string(object, "provenance", kkt_curve_provenance(point));
+    if (point->stale_reason != NULL)
+        kkt_json_add_string(object, "stale_reason", point->stale_reason);
+    if (point->limiter != NULL)
+        kkt_json_add_string(object, "limiter", point->limiter);
+    if (point->form[0] != '\0')
+        kkt_json_add_string(object, "form", point->form);
+    add_known_real(object, "members_us", point->members_us);
+    if (point->run != NULL)
+        add_end_to_end(object, point->run);
+    kkt_json *array = kkt_json_add_array(object, "members");
+    for (size_t i = 0; i < members; i++) {
+        const kkt_entry *entry = point->members[i];
+        kkt_json *member = kkt_json_add_object(array, NULL);
+        kkt_json_add_string(member, "kernel", entry->kernel);
+        kkt_json_add_string(member, "style", entry->style);
+        add_pairs(kkt_json_add_object(member, "config"), entry->config);
+        kkt_json_add_string(member, "provenance", kkt_entry_provenance(entry));
+        add_known_real(member, "time_us", entry->time_us);
+        add_known_real(member, "predicted_us", entry->predicted_us);
+        if (entry->limiter != NULL)
+            kkt_json_add_string(member, "limiter", entry->limiter);
+    }
+}
+
+void kkt_curve_add_json(const kkt_curve *curve, struct kkt_json *parent, const char *key) {
+    kkt_arena *arena = kkt_arena_open();
+    kkt_json *choice = kkt_json_add_object(parent, key);
+    kkt_json_add_string(choice, "pipeline", curve->pipeline->name);
+    add_pairs(kkt_json_add_object(choice, "problem"), curve->problem);
+    kkt_json_add_int(choice, "best", kkt_curve_chunk(curve));
+    kkt_json *points = kkt_json_add_array(choice, "curve");
+    for (size_t i = 0; i < curve->count; i++)
+        add_pipeline_point(points, &curve->points[i], curve->member_count);
+    kkt_json_add_string(choice, "why", kkt_curve_why(curve, arena));
+    kkt_arena_close(arena);
+}
+
 /* The C curve of one kernel and problem: `first` is its first entry in the view. */
 static void add_choice(const kkt_view *view, const kkt_entry *first, kkt_json *choices) {
     const kkt_entry *best = NULL, *standing;
@@ -138,10 +197,18 @@ static void add_choice(const kkt_view *view, const kkt_entry *first, kkt_json *c
             best = next;
     }
     kkt_text why = {0};
-    kkt_text_printf(&why,
-                    "%s is one part of a pipeline that shares the chunk size, so its own time does "
-                    "not choose it: C = %lld stands until a whole pipeline is timed",
-                    first->kernel, (long long)standing->chunk);
+    const kkt_curve *chosen = kkt_view_chunk(view, first->kernel, first->problem)->curve;
+    if (chosen != NULL)
+        kkt_text_printf(&why,
+                        "%s is one part of a pipeline that shares the chunk size: %s is fastest at "
+                        "C = %lld",
+                        first->kernel, chosen->pipeline->name, (long long)chosen->best->chunk);
+    else
+        kkt_text_printf(
+            &why,
+            "%s is one part of a pipeline that shares the chunk size, so its own time does "
+            "not choose it: C = %lld stands until a whole pipeline is timed",
+            first->kernel, (long long)standing->chunk);
     if (best != NULL && isfinite(curve_time(best)))
         kkt_text_printf(&why, "; alone it is fastest at C = %lld (%.4g us, %s)",
                         (long long)best->chunk, curve_time(best), kkt_entry_provenance(best));
@@ -180,6 +247,9 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     for (size_t i = 0; i < view->entry_count; i++)
         if (view->entries[i].chunk > 0 && !view->entries[i].model_only && first_of_problem(view, i))
             add_choice(view, &view->entries[i], choices);
+    for (size_t i = 0; i < view->curve_count; i++)
+        if (view->curves[i].device_code && view->curves[i].count > 0)
+            kkt_curve_add_json(&view->curves[i], choices, NULL);
     kkt_json *pareto = view->pareto != NULL ? kkt_json_add_array(root, "pareto") : NULL;
     for (size_t i = 0; pareto != NULL && i < view->pareto_count; i++)
         kkt_entry_add_json(view->pareto[i], pareto, NULL);

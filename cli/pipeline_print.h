@@ -1,0 +1,16 @@
+/* What a run says of whole pipelines. */
+#ifndef KKT_CLI_PIPELINE_PRINT_H
+#define KKT_CLI_PIPELINE_PRINT_H
+
+#include "base/json.h"
+#include "reports/curve.h"
+
+/* Totals by chunk size, of all pipelines with device code or of the one given: a row a chunk size
+ * for one, a row a problem for all. Prints nothing where there is none. */
+void kkt_pipelines_print(const kkt_view *view, const kkt_pipeline *only);
+/* The same as the array `chunk_choice` of a JSON object. */
+void kkt_pipelines_add_json(const kkt_view *view, const kkt_pipeline *only, kkt_json *root);
+/* One curve: a row a chunk size. */
+void kkt_curve_print(const kkt_curve *curve);
+
+#endif
