@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+
 const kkt_input_case kkt_cases[KKT_CASE_COUNT] = {
     [KKT_CASE_RANDOM] =
         {
@@ -65,16 +67,8 @@ const kkt_input_case kkt_cases[KKT_CASE_COUNT] = {
         },
 };
 
-/* splitmix64: every seed is good, and the sequence is the same on every machine. */
-static uint64_t next_bits(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static double next_uniform(uint64_t *state) { /* in (0, 1) */
-    return ((double)(next_bits(state) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(kkt_random_next(state) >> 11) + 0.5) * 0x1p-53;
 }
 
 static double next_normal(uint64_t *state) {
@@ -85,7 +79,7 @@ static double next_normal(uint64_t *state) {
 
 /* Nearly normal and cheap, for the many components of keys: the sum of four 16-bit uniforms. */
 static double next_component(uint64_t *state) {
-    const uint64_t bits = next_bits(state);
+    const uint64_t bits = kkt_random_next(state);
     const uint64_t sum =
         (bits & 0xffff) + ((bits >> 16) & 0xffff) + ((bits >> 32) & 0xffff) + (bits >> 48);
     return ((double)sum - 2.0 * 65535.0) * (1.7320508075688772 / 65536.0);

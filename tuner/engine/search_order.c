@@ -3,6 +3,7 @@
  * yardstick of every other strategy. */
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "tuner/engine/pointset.h"
 #include "tuner/engine/search.h"
 
@@ -61,21 +62,13 @@ static bool propose_best(kkt_search *search, kkt_point *out) {
     return false;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Fisher-Yates, one step a proposal. */
 static bool propose_any(kkt_search *search, kkt_point *out) {
     int64_t left = search->set.count - search->next;
     if (left <= 0) {
         return false;
     }
-    int64_t at = search->next + (int64_t)(next_random(&search->state) % (uint64_t)left);
+    int64_t at = search->next + (int64_t)(kkt_random_next(&search->state) % (uint64_t)left);
     uint32_t chosen = search->set.order[at];
     search->set.order[at] = search->set.order[search->next];
     search->set.order[search->next++] = chosen;

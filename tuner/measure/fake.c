@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "base/version.h"
 #include "tuner/measure/backends.h"
 #include "tuner/measure/fake_count.h"
@@ -58,23 +59,11 @@ struct kkt_backend {
     uint64_t first[FAULTS_MAX];
 };
 
-/* SplitMix64's output function (Steele, Lea, Flood 2014). */
-static uint64_t mix(uint64_t x) {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-static double unit(uint64_t bits) {
-    return (double)(bits >> 11) * 0x1p-53;
-}
-
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (const char *at = text; *at != '\0'; at++) {
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3); /* FNV-1a */
     }
-    return mix(hash);
+    return kkt_random_mix(hash);
 }
 
 static uint64_t candidate_hash(uint64_t seed, const kkt_measure_request *request) {
@@ -85,7 +74,7 @@ static uint64_t candidate_hash(uint64_t seed, const kkt_measure_request *request
     kkt_params_format(&request->kernel->problem, request->problem, &text);
     kkt_text_add(&text, "|");
     kkt_params_format(&request->variant->params, request->config, &text);
-    uint64_t hash = hash_text(mix(seed), kkt_text_get(&text));
+    uint64_t hash = hash_text(kkt_random_mix(seed), kkt_text_get(&text));
     kkt_text_free(&text);
     return hash;
 }
@@ -248,7 +237,7 @@ static const fault_kind *fault_of(kkt_backend *backend, uint64_t hash) {
         backend->first[backend->first_count] = hash;
         return backend->faults[backend->first_count++];
     }
-    uint64_t draw = mix(hash ^ UINT64_C(0xfa017));
+    uint64_t draw = kkt_random_mix(hash ^ UINT64_C(0xfa017));
     return draw % HIT_ONE_IN == 0 ? backend->faults[draw / HIT_ONE_IN % backend->fault_count]
                                   : NULL;
 }
@@ -263,7 +252,8 @@ static void fake_error_figures(const kkt_measure_request *request, uint64_t hash
         request->variant->tolerance != NULL
             ? request->variant->tolerance(request->problem, request->config, timing_case)
             : KKT_UNKNOWN_REAL;
-    double share = wrong ? 100.0 : 0.2 + 0.3 * unit(mix(hash ^ UINT64_C(0xe44)));
+    double share =
+        wrong ? 100.0 : 0.2 + 0.3 * kkt_random_unit(kkt_random_mix(hash ^ UINT64_C(0xe44)));
     run->rel_fro = share * run->tolerance;
 }
 
@@ -280,7 +270,7 @@ static void begin(const kkt_backend *backend, const kkt_policy *policy, kkt_meas
 
 /* What a candidate takes: nothing runs faster than the model's lower bound; the noise only adds. */
 static double base_us(const kkt_measure_request *request, uint64_t hash) {
-    double bias = 1.0 + BIAS * (2.0 * unit(mix(hash)) - 1.0);
+    double bias = 1.0 + BIAS * (2.0 * kkt_random_unit(kkt_random_mix(hash)) - 1.0);
     return fmax(request->prediction->predicted_us * bias, request->prediction->lower_bound_us);
 }
 
@@ -294,7 +284,7 @@ static kkt_status sample(const kkt_backend *backend, const kkt_policy *policy, u
     }
     size_t count = 0;
     do {
-        double noise = NOISE * unit(mix(hash + 1 + count));
+        double noise = NOISE * kkt_random_unit(kkt_random_mix(hash + 1 + count));
         out->samples[count++] = (float)(base * (1.0 + noise));
     } while (count < most && !kkt_policy_satisfied(policy, out->samples, count));
     out->run.sample_count = (int64_t)count;
@@ -323,7 +313,7 @@ static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *reque
     fake_error_figures(request, hash, false, &out->run);
     kkt_status status = sample(backend, policy, hash, base_us(request, hash), out, err);
     if (status == KKT_OK && policy->energy_seconds > 0.0 && (energy || policy->energy_each)) {
-        double watts = IDLE_W + BUSY_W * unit(mix(hash ^ UINT64_C(0xe7e)));
+        double watts = IDLE_W + BUSY_W * kkt_random_unit(kkt_random_mix(hash ^ UINT64_C(0xe7e)));
         out->run.energy_mj = out->run.time_us * watts * 1e-3;
     }
     return status;
@@ -371,7 +361,7 @@ static kkt_status fake_chain(kkt_backend *backend, const kkt_chain_request *requ
         base += base_us(&request->members[i], hash);
         share = fmax(share, out->run.rel_fro / out->run.tolerance);
         tolerance += out->run.tolerance;
-        all = mix(all ^ hash);
+        all = kkt_random_mix(all ^ hash);
     }
     out->run.tolerance = tolerance;
     out->run.rel_fro = share * tolerance;
@@ -381,7 +371,8 @@ static kkt_status fake_chain(kkt_backend *backend, const kkt_chain_request *requ
         kkt_measure_result_set(out, fault->outcome, "%s", fault->reason);
     } else {
         double gap = request->order == KKT_OVERLAPPED ? -OVERLAP : GAP;
-        status = sample(backend, policy, all, base * (1.0 + gap * unit(mix(all))), out, err);
+        status = sample(backend, policy, all,
+                        base * (1.0 + gap * kkt_random_unit(kkt_random_mix(all))), out, err);
     }
     tell(backend, 'p');
     return status;

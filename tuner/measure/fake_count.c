@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/random.h"
+
 #define COUNT_BIAS 0.02 /* counted bytes differ from the predicted by at most this share */
 
 static const kkt_fake_trouble TROUBLES[] = {
@@ -33,13 +35,6 @@ kkt_status kkt_fake_trouble_parse(const char *name, const kkt_fake_trouble **out
     return status;
 }
 
-/* In [0, 1), from SplitMix64's output function (Steele, Lea, Flood 2014). */
-static double draw(uint64_t x) {
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
-}
-
 static double value_of(const kkt_counter *counter, double share, double hbm_bytes) {
     if (strcmp(counter->unit, "bytes") == 0) {
         return round(0.5 * hbm_bytes * (1.0 + COUNT_BIAS * (2.0 * share - 1.0)));
@@ -60,7 +55,7 @@ void kkt_fake_counts(uint64_t hash, const kkt_measure_request *request,
     snprintf(out->chip, sizeof out->chip, "%s", request->arch->cupti_chip);
     out->passes = 1;
     for (int i = 0; i < KKT_COUNTER_COUNT; i++) {
-        double share = draw(hash + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(i + 1));
+        double share = kkt_random_unit(kkt_random_next(&hash));
         if (kkt_counter_metric((kkt_counter_id)i, out->chip) != NULL) {
             out->values[i] = value_of(&kkt_counters()[i], share, request->prediction->hbm_bytes);
         }
