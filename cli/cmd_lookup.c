@@ -16,15 +16,18 @@ static void print_json(const kkt_lookup *found, const kkt_device *device) {
     kkt_json_add_string(root, "device_id", device->name);
     kkt_json_add_string(root, "tier", kkt_lookup_tier_name(found->tier));
     kkt_json_add_real(root, "distance", found->distance);
+    kkt_json_add_string(root, "entry_device", found->device->full_name);
     kkt_entry_add_json(&found->entry, root, "entry");
     kkt_print_json(root);
 }
 
-static void print_text(const kkt_lookup *found) {
+static void print_text(const kkt_lookup *found, const kkt_device *device) {
     const kkt_entry *entry = &found->entry;
     printf("tier        %s", kkt_lookup_tier_name(found->tier));
     if (found->tier == KKT_LOOKUP_NEAREST)
         printf(", distance %.3g from %s", found->distance, entry->problem);
+    if (found->device != device)
+        printf(", measured on %s, not on %s", found->device->full_name, device->full_name);
     printf("\nconfig      %s\nstyle       %s\nprovenance  %s%s%s\n", entry->config, entry->style,
            kkt_entry_provenance(entry), entry->stale_reason != NULL ? ": " : "",
            entry->stale_reason != NULL ? entry->stale_reason : "");
@@ -96,7 +99,7 @@ static kkt_status run_kernel(const kkt_args *args, kkt_error *err) {
     if (status == KKT_OK && kkt_args_has(args, "--json"))
         print_json(&found, device);
     else if (status == KKT_OK)
-        print_text(&found);
+        print_text(&found, device);
     kkt_db_close(db);
     kkt_arena_close(arena);
     return status;

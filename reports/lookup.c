@@ -62,6 +62,7 @@ typedef struct search {
     int64_t chunk; /* 0: the kernel has none */
     bool asked;    /* that chunk and no other; else each problem's own standing one */
     const kkt_entry *best;
+    const kkt_device *best_device;
     double distance;
 } search;
 
@@ -151,7 +152,8 @@ static bool right_chunk(const search *s, const kkt_view *view, const kkt_entry *
            (s->asked ? s->chunk : kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
 }
 
-static void consider(search *s, const kkt_view *view, const kkt_entry *entry, double extra) {
+static void consider(search *s, const kkt_view *view, const kkt_entry *entry) {
+    double extra = view->device == s->device ? 0 : KKT_LOOKUP_OTHER_DEVICE;
     kkt_values problem;
     if (strcmp(entry->kernel, s->kernel->name) != 0 || entry->provenance == KKT_PREDICTED ||
         !right_chunk(s, view, entry))
@@ -167,6 +169,7 @@ static void consider(search *s, const kkt_view *view, const kkt_entry *entry, do
                   (distance <= s->distance && kkt_entry_compare(entry, s->best) < 0);
     if (better && usable(s, entry, entry->config)) {
         s->best = entry;
+        s->best_device = view->device;
         s->distance = distance;
     }
 }
@@ -259,9 +262,9 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
         return status;
     for (size_t v = 0; v < count; v++)
         for (size_t i = 0; i < views[v].entry_count; i++)
-            consider(&s, &views[v], &views[v].entries[i],
-                     views[v].device == device ? 0 : KKT_LOOKUP_OTHER_DEVICE);
+            consider(&s, &views[v], &views[v].entries[i]);
     memset(out, 0, sizeof *out);
+    out->device = s.best != NULL ? s.best_device : device;
     if (s.best != NULL) {
         out->tier = s.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
         out->distance = s.distance;

@@ -15,7 +15,8 @@ const char *kkt_lookup_tier_name(kkt_lookup_tier tier); /* "exact", ... */
 
 typedef struct kkt_lookup {
     kkt_lookup_tier tier;
-    double distance; /* 0 for exact and model; see kkt_lookup_distance */
+    double distance;          /* 0 for exact and model; see kkt_lookup_distance */
+    const kkt_device *device; /* the one `entry` is of: another one's result may be the nearest */
     kkt_entry entry; /* `problem` is the one the entry was found for, and its are time, interval,
                         error and energy. Launch, registers and prediction are those of the problem
                         asked; ties that do not apply to it are left out. */

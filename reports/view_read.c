@@ -122,6 +122,24 @@ static const char *read_entry(const kkt_json *json, kkt_arena *arena, kkt_entry 
     return NULL;
 }
 
+/* Architecture and device that the export is of. */
+static kkt_status read_device(const kkt_json *root, const char *path, kkt_view *out,
+                              kkt_error *err) {
+    const char *arch = kkt_json_string(root, "arch");
+    const kkt_json *device = kkt_json_get(root, "device");
+    const char *name = device == NULL ? NULL : kkt_json_string(device, "name");
+    kkt_error cause = {0};
+    kkt_status status = KKT_OK;
+    if (arch != NULL)
+        status = kkt_arch_parse(arch, &out->arch, &cause);
+    if (arch == NULL || (status == KKT_OK && name == NULL))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: member '%s' is missing or of the wrong kind",
+                        path, arch == NULL ? "arch" : "device.name");
+    if (status == KKT_OK)
+        status = kkt_device_parse(name, out->arch, &out->device, &cause);
+    return status == KKT_OK ? KKT_OK : kkt_fail(err, status, 0, "%s: %s", path, cause.message);
+}
+
 static kkt_status read_root(const kkt_json *root, const char *path, kkt_arena *arena, kkt_view *out,
                             kkt_error *err) {
     const char *schema = kkt_json_string(root, "schema");
@@ -129,13 +147,7 @@ static kkt_status read_root(const kkt_json *root, const char *path, kkt_arena *a
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "%s is no kkttune export: its schema is '%.60s', not 'kkttune.config/1'",
                         path, schema != NULL ? schema : "");
-    const char *arch = kkt_json_string(root, "arch");
-    kkt_status status = kkt_arch_parse(arch != NULL ? arch : "", &out->arch, err);
-    if (status != KKT_OK)
-        return status;
-    const kkt_json *device = kkt_json_get(root, "device");
-    const char *name = device == NULL ? NULL : kkt_json_string(device, "name");
-    status = kkt_device_parse(name != NULL ? name : "", out->arch, &out->device, err);
+    kkt_status status = read_device(root, path, out, err);
     if (status != KKT_OK)
         return status;
     const kkt_json *entries = kkt_json_get(root, "entries");

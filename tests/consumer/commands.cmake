@@ -58,12 +58,23 @@ foreach(source "--db;${db}" "--config;${EXPORTS}/kkttune_sm90.json")
          --problem tokens=16384,heads_v=32)
 endforeach()
 expect(0 "\"tier\":[ \t]*\"model\"" lookup kkt_solve --arch sm90 --json)
+# Another device's result says whose it is.
+expect(0 "nearest, distance 8 from [^\n]*, measured on NVIDIA H200, not on NVIDIA H100" lookup
+       kkt_solve --arch sm90 --device h100 --db ${db})
+expect(0 "\"entry_device\":[ \t]*\"NVIDIA H200\"" lookup kkt_solve --arch sm90 --device h100
+       --db ${db} --json)
 expect(0 "\"tier\":[ \t]*\"model\"" lookup kkt_solve --arch sm80 --db ${db} --json)
 
 # What is wrong is named.
 expect(2 "foo" lookup kkt_solve --arch sm90 --problem foo=1)
 expect(2 "kkt_solve" lookup nothing --arch sm90)
 expect(2 "48" lookup kkt_solve --arch sm90 --chunk 48)
+file(WRITE ${WORK}/nowhere.json "{\"schema\":\"kkttune.config/1\",\"entries\":[]}")
+expect(2 "nowhere.json: member 'arch'" lookup kkt_solve --arch sm90 --config nowhere.json)
+file(WRITE ${WORK}/unknown.json
+     "{\"schema\":\"kkttune.config/1\",\"arch\":\"sm1\",\"device\":{\"name\":\"x\"}}")
+expect(2 "unknown.json: unknown architecture 'sm1'" lookup kkt_solve --arch sm90
+       --config unknown.json)
 expect(2 "not both" lookup kkt_solve --arch sm90 --db ${db} --config ${EXPORTS}/kkttune_sm90.json)
 expect(2 "sm90, not for sm80" lookup kkt_solve --arch sm80 --config ${EXPORTS}/kkttune_sm90.json)
 expect(2 "no valid JSON|not valid JSON" lookup kkt_solve --arch sm90 --config ${EXPORTS}/kkttune_sm90.h)
