@@ -92,13 +92,14 @@ static kkt_status fail_value(const kkt_param_table *table, const kkt_param *para
 static kkt_status parse_pair(const kkt_param_table *table, char *pair, kkt_values *values,
                              uint64_t *seen, kkt_error *err) {
     char *equals = strchr(pair, '=');
+    if (equals)
+        *equals = '\0';
+    int index = kkt_params_find(table, pair);
+    if (index < 0 && (equals || *pair))
+        return fail_key(table, pair, err);
     if (!equals)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s '%.60s' has no value; write name=value,...",
                         table->what, pair);
-    *equals = '\0';
-    int index = kkt_params_find(table, pair);
-    if (index < 0)
-        return fail_key(table, pair, err);
     uint64_t bit = (uint64_t)1 << index;
     if (*seen & bit)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s '%s' is given twice; give it once", table->what,

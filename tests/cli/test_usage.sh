@@ -35,6 +35,7 @@ refuses 2 "--threads needs a value" occupancy --threads --regs 32
 refuses 2 "--arch is given twice" occupancy --arch sm90 --arch=sm80
 refuses 2 "'kernels'" list archs kernels
 refuses 2 "unknown list 'gpus'" list gpus
+refuses 2 "unknown budget key 'bananas'; known: evals, seconds" tune kkt_solve --arch sm90 --budget bananas
 refuses 2 "an operand of kkttune list is empty" list ""
 refuses 2 "an operand of kkttune db is empty" db info ""
 for option in --out --db --cache --arch --seed --log; do

@@ -75,6 +75,7 @@ static void test_errors(void **state) {
         {"dk=99999999999999999999", "'dk'", "from 1 to 1024"},
         {"dk=", "'dk' cannot be ''", "from 1 to 1024"},
         {"dk", "'dk' has no value", "name=value"},
+        {"bananas", "'bananas'; known: ", "dk, "},
         {"dk=64,dk=64", "'dk' is given twice", ""},
         {"dk=64,", "''", "name=value"},
         {",dk=64", "''", "name=value"},
