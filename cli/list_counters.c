@@ -73,6 +73,14 @@ static void print_overrides(const kkt_counter *counter) {
         printf("  %-22s  on %s: %s\n", "", o->chip, o->metric ? o->metric : "none");
 }
 
+/* Without CUPTI: what its names are known to be. */
+static void print_names_known(const kkt_arch *arch) {
+    int known = 0;
+    for (int i = 0; i < KKT_COUNTER_COUNT; i++)
+        known += kkt_counter_metric((kkt_counter_id)i, arch->cupti_chip) != NULL;
+    printf("  %-6s  %-6s  %d counters\n", arch->cupti_chip, arch->name, known);
+}
+
 static void print_chip(const kkt_cupti *cupti, const kkt_arch *arch) {
     kkt_error err = {0};
     kkt_cupti_config config;
@@ -102,7 +110,9 @@ void kkt_list_counters_print(void) {
     const kkt_arch *archs = kkt_archs(&count);
     puts("chips (a pass is one more run of the candidate):");
     if (kkt_cupti_open(&cupti, &err) != KKT_OK) {
-        printf("  unknown: %s\n", err.message);
+        for (size_t i = 0; i < count; i++)
+            print_names_known(&archs[i]);
+        printf("  in how many passes is unknown: %s\n", err.message);
         return;
     }
     for (size_t i = 0; i < count; i++)

@@ -12,6 +12,10 @@ json 'd["counter_chips"] or "KKTTUNE_CUDA" in d["counter_chips_note"]'
 json 'all(c["passes"] <= 4 and not c["missing"] for c in d["counter_chips"] if c["chip"] == "GH100")'
 expect 0 list counters
 has "$out" dram_read_bytes
+# With CUPTI or without: each chip, its architecture, and how many of the counters it has.
+for chip in "TU104   sm75 " "GA10B   sm87 " "GH100   sm90    21 counters" "GB20B   sm121   17 counters"; do
+    has "$out" "  $chip"
+done
 
 job=(tune kkt_solve --arch sm90 --problem tokens=8192 --budget evals=24 --cache "$work/cache" --json)
 expect 0 "${job[@]}" --backend fake:seed=4 --db counted.db --out counted
