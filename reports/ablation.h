@@ -72,7 +72,7 @@ typedef struct kkt_ablation_row {
 /* From one base. */
 typedef struct kkt_ablation {
     int64_t chunk;      /* 0: the kernel has none */
-    const char *origin; /* of the base: "given", "earlier", "measured", "predicted" */
+    const char *origin; /* of the base: "given", "earlier", "measured", "replayed", "predicted" */
     const char *tier; /* of the base: "measured", "replayed", "compiled", "predicted" or "stale" */
     size_t point_count;
     kkt_ablation_point *points; /* the base first */

@@ -15,9 +15,8 @@
 
 const char *kkt_ablate_origin_name(kkt_ablate_origin origin) {
     static const char *const names[] = {
-        [KKT_ABLATE_GIVEN] = "given",
-        [KKT_ABLATE_EARLIER] = "earlier",
-        [KKT_ABLATE_MEASURED] = "measured",
+        [KKT_ABLATE_GIVEN] = "given",         [KKT_ABLATE_EARLIER] = "earlier",
+        [KKT_ABLATE_MEASURED] = "measured",   [KKT_ABLATE_REPLAYED] = "replayed",
         [KKT_ABLATE_PREDICTED] = "predicted",
     };
     return names[origin];
@@ -27,7 +26,7 @@ const char *kkt_ablate_origin_name(kkt_ablate_origin origin) {
 
 /* The fastest of a kind. */
 typedef struct fastest {
-    bool found;
+    bool found, replayed;
     kkt_values config;
     double low, time, high;
 } fastest;
@@ -49,6 +48,7 @@ static void keep_fastest(fastest *best, const kkt_result *result, const kkt_valu
         return; /* rows come sorted: of equal times the first text stays */
     }
     *best = (fastest){.found = true,
+                      .replayed = run->provenance == KKT_REPLAYED,
                       .config = *config,
                       .low = run->time_low_us,
                       .time = run->time_us,
@@ -147,7 +147,7 @@ static kkt_status choose_base(session *s, const task *t, const kkt_ablate_option
         return KKT_OK;
     }
     if (b->any.found) {
-        out->origin = KKT_ABLATE_MEASURED;
+        out->origin = b->any.replayed ? KKT_ABLATE_REPLAYED : KKT_ABLATE_MEASURED;
         out->base = b->any.config;
         return KKT_OK;
     }

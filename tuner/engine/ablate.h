@@ -11,7 +11,8 @@
 typedef enum kkt_ablate_origin {
     KKT_ABLATE_GIVEN,    /* the caller's */
     KKT_ABLATE_EARLIER,  /* of an earlier ablation, and no candidate tuned since is faster */
-    KKT_ABLATE_MEASURED, /* the best that was measured or replayed */
+    KKT_ABLATE_MEASURED, /* the best that is known, measured here */
+    KKT_ABLATE_REPLAYED, /* the best that is known, from a recording */
     KKT_ABLATE_PREDICTED /* the model's best */
 } kkt_ablate_origin;
 const char *kkt_ablate_origin_name(kkt_ablate_origin origin); /* "given", ... */

@@ -205,7 +205,7 @@ static void predicts_without_a_backend(void **state) {
 }
 
 /* One fake measurement of a configuration, as a tuning run would have stored it. */
-static void put_time(kkt_db *db, const char *config, double time_us) {
+static void put_run(kkt_db *db, const char *config, double time_us, kkt_provenance provenance) {
     kkt_identity id = {"kkt_solve",
                        "materialized",
                        "sm90",
@@ -228,7 +228,7 @@ static void put_time(kkt_db *db, const char *config, double time_us) {
     int64_t build;
     int64_t run;
     kkt_build_record b = {.kernel_hash = hash, .outcome = KKT_OUTCOME_COMPILED, .registers = -1};
-    kkt_run_record r = {.provenance = KKT_MEASURED,
+    kkt_run_record r = {.provenance = provenance,
                         .outcome = KKT_OUTCOME_OK,
                         .gpu = "fake",
                         .date = "1970-01-01T00:00:00Z",
@@ -242,7 +242,11 @@ static void put_time(kkt_db *db, const char *config, double time_us) {
     kkt_text_free(&text);
 }
 
-/* The best measured one; an earlier base until a tuned candidate is faster. */
+static void put_time(kkt_db *db, const char *config, double time_us) {
+    put_run(db, config, time_us, KKT_MEASURED);
+}
+
+/* The best one known; an earlier base until a tuned candidate is faster. */
 static void chooses_the_base(void **state) {
     (void)state;
     kkt_db *db = open_db();
@@ -264,6 +268,12 @@ static void chooses_the_base(void **state) {
     assert_int_equal(out.origin, KKT_ABLATE_MEASURED);
     assert_int_equal(kkt_params_get(&out.variant->params, &out.base, "heads_per_block"), 4);
     kkt_db_close(db);
+    r.db = open_db();
+    put_run(r.db, "chunk=64,threads=64", 50, KKT_REPLAYED);
+    assert_int_equal(ablate(&r, &out, NULL), KKT_OK);
+    assert_int_equal(out.origin, KKT_ABLATE_REPLAYED);
+    assert_string_equal(kkt_ablate_origin_name(out.origin), "replayed");
+    kkt_db_close(r.db);
 }
 
 static void refuses_what_cannot_be_had(void **state) {
