@@ -3,8 +3,10 @@
 
 #include "reports/ablation.h"
 
-/* A change below this share of the figure counts as none: counters vary by less. */
-#define NO_CHANGE 0.005
+/* No change of a count is known better than this share of it: counts of one configuration differ by
+ * up to 0.2 % between runs of one problem on an H200, and more between problems (docs/ablation.md).
+ */
+#define COUNT_VARIES 0.005
 
 const char *kkt_evidence_name(kkt_evidence evidence) {
     static const char *const names[KKT_EVIDENCE_COUNT] = {
@@ -61,10 +63,8 @@ static kkt_finding as_predicted(double within, const kkt_reading *from, const kk
     if (!isfinite(model_from) || !isfinite(model_to))
         return KKT_FINDING_UNDECIDED;
     double change = to->value - from->value;
-    double predicted = model_to - model_from;
-    bool none = fabs(change) <= NO_CHANGE * fabs(from->value);
-    bool none_predicted = fabs(predicted) <= NO_CHANGE * fabs(model_from);
-    bool good = none ? none_predicted : fabs(predicted - change) <= within * fabs(change);
+    double difference = fabs(model_to - model_from - change);
+    bool good = difference <= fmax(within * fabs(change), COUNT_VARIES * fabs(from->value));
     return good ? KKT_FINDING_CONFIRMED : KKT_FINDING_REFUTED;
 }
 
