@@ -2,7 +2,7 @@
  * in registers are in footprint_registers.c. The buffers in shared memory are those of the plan at
  * the top of shared_path.cuh, in the same order; the kernel asserts that their total is the same.
  * Counts are of what the code executes, padding and masked work included. */
-#include "kernels/kkt_solve/space.h"
+#include "kernels/kkt_solve/wavefronts.h"
 
 #include "model/ledger.h"
 #include "model/traffic.h"
@@ -146,16 +146,6 @@ static int64_t coupling_depth(const sizes *s) {
     return 2 * (s->side - 1);
 }
 
-/* Passes of one broadcast load in the substitution: the blocks that a warp walks in step, one
- * block stride apart. */
-static int substitution_passes(const sizes *s) {
-    const int64_t blocks = s->block >= WARP ? 1 : WARP / s->block;
-    int64_t word[WARP];
-    for (int64_t lane = 0; lane < WARP; ++lane)
-        word[lane] = lane % blocks * s->block_rows * s->row_words;
-    return kkt_bank_wavefronts(word, WARP);
-}
-
 static void work(const sizes *s, int64_t tiles, kkt_footprint *fp) {
     const double blocks = (double)fp->blocks, heads = (double)s->heads;
     const double pairs = (double)(s->chunk * s->block * (s->block - 1)) / 2; /* columns x FMA */
@@ -163,7 +153,6 @@ static void work(const sizes *s, int64_t tiles, kkt_footprint *fp) {
     const double steps = s->side > 1 ? (double)coupling_steps(s) : 0;
     const double units = (double)(s->chunk * s->subs) / WARP; /* 16-byte stores, warps */
     const double k_units = (double)(s->chunk * s->dk) / 8 / WARP;
-    const bool wide = s->row_words % 4 == 0;
 
     fp->tensor_flop = blocks * 2 * elements * (double)s->dk;
     fp->fp32_flop = blocks * heads * 2 * (pairs + elements);
@@ -172,17 +161,7 @@ static void work(const sizes *s, int64_t tiles, kkt_footprint *fp) {
     else
         fp->fp32_flop += blocks * heads * steps * 2048;
 
-    /* Wavefronts: K in and out of its tile; the triangles written once; a broadcast of L a row and
-     * quad of columns, the inverse written back; operands of the couplings; T read once. Counters
-     * on an H200 (chunk 64, base 16, row_stride 4, tf32, four heads): 1236 a head, 1048 by this. */
-    const double broadcasts = pairs / WARP / (wide ? 4 : 1) * substitution_passes(s);
-    const double operand_passes = s->tf32 ? 6 : wide ? 12 : 24;
     const double mma_pairs = (double)(tiles * s->dk) / 16;
-    fp->smem_wavefronts =
-        blocks * (k_units * 4 + mma_pairs * 4 +
-                  heads * (elements / WARP + broadcasts + (double)(s->chunk * s->block) / WARP +
-                           steps * (operand_passes + 4) + units * 4));
-
     /* Warp instructions, a little below what the same counters gave (4098 a head): about 250 a
      * warp for finding its work, 12 a row of 32 gated elements, 18 a tensor-core step. */
     const double step_instructions = s->tf32 ? 18 : 60;
@@ -249,4 +228,7 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
         kkt_solve_footprint_registers(p, c, out);
     else
         through_shared_memory(&s, c, out);
+    kkt_solve_wavefronts wavefronts;
+    kkt_solve_count_wavefronts(p, c, &wavefronts);
+    out->smem_wavefronts = (double)out->blocks * kkt_solve_total_wavefronts(&wavefronts);
 }

@@ -164,100 +164,57 @@ static double coupling_products(int64_t side) {
     return products;
 }
 
-typedef struct counts {
-    double instructions, wavefronts; /* of warps */
-} counts;
-
-/* Counts below were fitted to an H200's counters of 14 configurations (chunks 16 to 128, one to
- * four heads, both precisions): instructions within 10 %, passes within 15 %. */
+/* Warp instructions below were fitted to an H200's counters of 14 configurations (chunks 16 to 128,
+ * one to four heads, both precisions), within 10 %. */
 
 /* K and K K^T, a block. */
-static counts of_block(const sizes *s) {
-    const int64_t area_warps = s->warps / s->areas;
-    const double areas = (double)s->areas, warps = (double)area_warps;
+static double block_instructions(const sizes *s) {
+    const double areas = (double)s->areas, warps = (double)(s->warps / s->areas);
     const double k_units = (double)(s->span * s->dk) / 8 / WARP;
     const double depth = (double)s->dk / 16, tiles = (double)s->tiles;
-    counts n = {.instructions = 150.0 * warps};
-    if (s->kload == KKT_KLOAD_TMA) {
-        n.instructions += 30;
-    } else {
-        n.instructions += k_units * 11;
-        if (s->kload == KKT_KLOAD_LDG) /* cp.async does not count as a pass */
-            n.wavefronts += k_units * 4;
-    }
-    if (s->wgmma) {
-        n.instructions += warps * (depth * (s->span == 128 ? 12 : 4) + 60);
-    } else {
-        const double loads = warps < 2 ? (double)s->strips : 0.75 * (double)s->strips * warps;
-        n.instructions += depth * (2 * tiles + 3 * loads) + 8 * tiles;
-        n.wavefronts += depth * loads * 4;
-    }
-    n.instructions = (n.instructions + tiles * 4) * areas;
-    n.wavefronts = (n.wavefronts + tiles * 8) * areas;
-    return n;
+    double n = 150.0 * warps + 4 * tiles;
+    n += s->kload == KKT_KLOAD_TMA ? 30 : k_units * 11;
+    if (s->wgmma)
+        return (n + warps * (depth * (s->span == 128 ? 12 : 4) + 60)) * areas;
+    const double loads = warps < 2 ? (double)s->strips : 0.75 * (double)s->strips * warps;
+    return (n + depth * (2 * tiles + 3 * loads) + 8 * tiles) * areas;
 }
 
 /* Diagonal blocks of one head. */
-static counts of_diagonal(const sizes *s) {
+static double diagonal_instructions(const sizes *s) {
     const double strips = (double)s->strips, parts = (double)s->parts;
     const double chains = (double)larger(s->span / WARP, 1);
     const double terms = s->parts == 2 ? 3 : 1;
-    counts n = {strips * (s->gated ? 46 : 22), strips * (s->gated ? 14 : 10)};
-    if (s->neumann) {
-        n.instructions += strips * (40 + 3 * (4 * terms + 30 * parts));
-        return n;
-    }
-    n.wavefronts += strips * (s->base == 8 ? 4 : 8);
-    if (s->base == 8) {
-        n.instructions += strips * 6 + chains * (46 + 20 * parts);
-        n.wavefronts += chains * (22 + 4 * parts);
-        n.instructions += strips * (3 * terms + 44 * parts - 18);
-        n.wavefronts += strips * 4 * parts;
-    } else {
-        n.instructions += strips * 8 + chains * (190 + 20 * parts);
-        n.wavefronts += chains * (80 + 8 * parts);
-        n.instructions += strips * 6 * parts;
-        n.wavefronts += strips * 8 * parts;
-    }
-    return n;
+    const double n = strips * (s->gated ? 46 : 22);
+    if (s->neumann)
+        return n + strips * (40 + 3 * (4 * terms + 30 * parts));
+    if (s->base == 8)
+        return n + strips * 6 + chains * (46 + 20 * parts) + strips * (3 * terms + 44 * parts - 18);
+    return n + strips * 8 + chains * (190 + 20 * parts) + strips * 6 * parts;
 }
 
 /* Gate, couplings and output of one head. */
-static counts of_couplings(const sizes *s) {
+static double coupling_instructions(const sizes *s) {
     const double chunks = (double)s->chunks, side = (double)s->side, parts = (double)s->parts;
     const double below = chunks * side * (side - 1) / 2, blocks = chunks * side * side;
     const double terms = s->parts == 2 ? 3 : 1;
     const double products = chunks * coupling_products(s->side);
-    counts n = {(s->gated ? 70.0 : 30.0) * (double)larger(s->span / 64, 1), 36};
-    n.instructions += below * (14 + 20 * parts) + products * (2 * terms + 10 * parts - 6);
-    n.wavefronts += below * 16;
-    if (s->team ==
-        2) { /* each column of the square asks for its blocks of L; halves change hands */
+    double n = (s->gated ? 70.0 : 30.0) * (double)larger(s->span / 64, 1);
+    n += below * (14 + 20 * parts) + products * (2 * terms + 10 * parts - 6);
+    if (s->team == 2) {
+        /* Each column of the square asks for its blocks of L; halves change hands. */
         const double half = side / 2, square = half * half;
         const double again = square * (half + 1) / 2 - square;
         const double moved = half * (half + 1) + square * (half + 1);
-        n.instructions += again * (14 + 20 * parts) + moved * parts * 2;
-        n.wavefronts += again * 16 + moved * parts * 4;
+        n += again * (14 + 20 * parts) + moved * parts * 2;
     }
-    /* Fragments to the tile, 512 bytes a block; 4-byte stores from fragments touch eight rows. */
-    if (s->store == KKT_STORE_DIRECT) {
-        n.instructions += blocks * 16;
-        n.wavefronts += blocks * 32;
-    } else {
-        n.instructions += blocks * 9;
-        n.wavefronts += blocks * 4;
-    }
-    if (s->store == KKT_STORE_STAGED) {
-        n.instructions += blocks * 7;
-        n.wavefronts += blocks * 8;
-    }
-    return n;
+    n += blocks * (s->store == KKT_STORE_DIRECT ? 16 : 9);
+    return s->store == KKT_STORE_STAGED ? n + blocks * 7 : n;
 }
 
 static void work(const sizes *s, kkt_footprint *fp) {
     const double blocks = (double)fp->blocks, heads = (double)s->heads;
     const double strips = (double)s->strips;
-    const counts block = of_block(s), diagonal = of_diagonal(s), couplings = of_couplings(s);
     const double terms = s->parts == 2 ? 3 : 1;
     const double products =
         (double)s->chunks * coupling_products(s->side) + (s->neumann     ? 6 * strips
@@ -270,10 +227,8 @@ static void work(const sizes *s, kkt_footprint *fp) {
     fp->tensor_flop =
         blocks * (2 * multiplied * (double)s->dk + heads * products * terms * 2 * 4096);
     fp->fp32_flop = blocks * heads * 2 * (pairs + 256.0 * (double)s->tiles);
-    fp->instructions =
-        blocks * (block.instructions + heads * (diagonal.instructions + couplings.instructions));
-    fp->smem_wavefronts =
-        blocks * (block.wavefronts + heads * (diagonal.wavefronts + couplings.wavefronts));
+    fp->instructions = blocks * (block_instructions(s) +
+                                 heads * (diagonal_instructions(s) + coupling_instructions(s)));
 }
 
 static void chain(const sizes *s, kkt_footprint *fp) {
