@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define BANKS 32
+#define NONE 0xff
 
 /* Whether each active lane of a range has the address of the lane `distance` away. */
 static bool shared_pairwise(const kkt_access *a, int from, int to, int distance) {
@@ -24,21 +25,21 @@ static bool merges(const kkt_access *a, int from, int to) {
 static int group_passes(const kkt_access *a, int from, int to) {
     const int banks = BANKS / a->words;
     const int shift = a->words == 4 ? 2 : a->words - 1;
-    int8_t head[BANKS], next[KKT_LANES];
-    int8_t distinct[BANKS] = {0};
+    uint8_t head[BANKS], next[KKT_LANES]; /* lanes; NONE ends a chain */
+    uint8_t distinct[BANKS] = {0};
     int most = 0;
-    memset(head, -1, sizeof head);
+    memset(head, NONE, sizeof head);
     for (int lane = from; lane < to; ++lane) {
         if ((a->active >> lane & 1) == 0)
             continue;
         const int bank = (a->first[lane] >> shift) & (banks - 1);
         int other = head[bank];
-        while (other >= 0 && a->first[other] != a->first[lane])
+        while (other != NONE && a->first[other] != a->first[lane])
             other = next[other];
-        if (other >= 0)
+        if (other != NONE)
             continue;
         next[lane] = head[bank];
-        head[bank] = (int8_t)lane;
+        head[bank] = (uint8_t)lane;
         if (++distinct[bank] > most)
             most = distinct[bank];
     }

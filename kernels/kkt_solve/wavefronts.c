@@ -13,7 +13,7 @@
 
 typedef struct sizes {
     int64_t chunk, dk, warps, heads;
-    bool gated, tf32, row, recursive, transpose, fused, by_registers;
+    bool gated, tf32, row, recursive, transpose, fused, by_registers, times_beta;
     int64_t block, side;      /* rows of a diagonal block; blocks a side */
     int64_t row_words;        /* with padding */
     int64_t block_words;      /* with padding */
@@ -36,7 +36,8 @@ static sizes sizes_of(const int64_t *p, const int64_t *c) {
                .recursive = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_RECURSIVE,
                .transpose = c[KKT_SOLVE_TRANSPOSE] != 0,
                .fused = c[KKT_SOLVE_ASSEMBLE_FUSED] != 0,
-               .by_registers = c[KKT_SOLVE_KLOAD] == KKT_KLOAD_LDG};
+               .by_registers = c[KKT_SOLVE_KLOAD] == KKT_KLOAD_LDG,
+               .times_beta = p[KKT_SOLVE_T_FORM] == KKT_T_BETA};
     s.block = s.row ? s.chunk : c[KKT_SOLVE_BASE];
     s.side = s.chunk / s.block;
     s.row_words = s.block + c[KKT_SOLVE_ROW_STRIDE] - 16;
@@ -75,6 +76,10 @@ const kkt_stride_passes *kkt_solve_stride_passes(int64_t row_words) {
 /* Two neighbouring words of which four lanes have different ones and the others the same. */
 #define COLUMN_PAIR 2
 
+static void add(double *to, int64_t passes) {
+    *to += (double)passes;
+}
+
 /* Banks of `count` neighbouring words. */
 static uint32_t run_of(int64_t count) {
     return count >= WARP ? UINT32_MAX : ((uint32_t)1 << count) - 1;
@@ -88,17 +93,17 @@ static void count_load(const sizes *s, kkt_solve_wavefronts *out) {
     for (int64_t head = 0; head < s->heads; ++head)
         sets[head] = kkt_banks_turned(run_of(smaller(items, WARP) / s->heads), head * s->chunk);
     if (s->by_registers) /* whole rows of 16-byte units: no conflicts */
-        out->stores[KKT_PHASE_LOAD] += (double)(s->chunk * s->dk / 8 / WARP * 4);
-    out->stores[KKT_PHASE_LOAD] +=
-        (double)((items + WARP - 1) / WARP * (s->gated ? 2 : 1) * kkt_bank_overlap(sets, s->heads));
+        add(&out->stores[KKT_PHASE_LOAD], s->chunk * s->dk / 8 / WARP * 4);
+    add(&out->stores[KKT_PHASE_LOAD],
+        (items + WARP - 1) / WARP * (s->gated ? 2 : 1) * kkt_bank_overlap(sets, s->heads));
 }
 
 static void count_scan(const sizes *s, kkt_solve_wavefronts *out) {
-    const double rounds = (double)(s->heads * ((s->chunk + WARP - 1) / WARP));
+    const int64_t rounds = s->heads * ((s->chunk + WARP - 1) / WARP);
     if (!s->gated)
         return;
-    out->loads[KKT_PHASE_SCAN] += 2 * rounds;  /* beta, g */
-    out->stores[KKT_PHASE_SCAN] += 3 * rounds; /* sum, row, column */
+    add(&out->loads[KKT_PHASE_SCAN], 2 * rounds);  /* beta, g */
+    add(&out->stores[KKT_PHASE_SCAN], 3 * rounds); /* sum, row, column */
 }
 
 /* Operand tiles that all warps load in one step of K K^T: the left one where it differs from the
@@ -125,24 +130,22 @@ static int64_t operand_loads(const sizes *s) {
 }
 
 static void count_product(const sizes *s, kkt_solve_wavefronts *out) {
-    out->loads[KKT_PHASE_PRODUCT] += (double)(4 * operand_loads(s) * s->dk / 16);
+    add(&out->loads[KKT_PHASE_PRODUCT], 4 * operand_loads(s) * s->dk / 16);
 }
 
 /* L of all tiles. Stores may alias the gates' tables, so diagonal tiles read them again: beta three
  * times, the row's sum six times (five where the tile's place is known), the columns' twice. */
 static void count_lower(const sizes *s, kkt_solve_wavefronts *out) {
-    const double heads = (double)s->heads, side = (double)s->tile_side;
-    const double below = side * (side - 1) / 2;
-    const double between = side * (side - 1) * (side - 2) / 6; /* strips between all pairs */
-    const double stores = s->passes->store_rows;
-    const bool clears = s->block > WARP; /* zeros above the diagonal */
-    const double sums = s->tile_side > 1 ? 6 : 5;
-    out->loads[KKT_PHASE_LOWER] += heads * (side * 3 + below * 2);
+    const int64_t side = s->tile_side, below = side * (side - 1) / 2;
+    const int64_t between = side * (side - 1) * (side - 2) / 6; /* strips between all pairs */
+    const bool clears = s->block > WARP;                        /* zeros above the diagonal */
+    const int64_t sums = side > 1 ? 6 : 5;
+    add(&out->loads[KKT_PHASE_LOWER], s->heads * (side * 3 + below * 2));
     if (s->gated)
-        out->loads[KKT_PHASE_LOWER] +=
-            heads * (side * (sums + 2 * COLUMN_PAIR) + below * 2 * COLUMN_PAIR + between);
-    out->stores[KKT_PHASE_LOWER] +=
-        heads * stores * (side * (clears ? 4 : 3) + below * (clears ? 8 : 4));
+        add(&out->loads[KKT_PHASE_LOWER],
+            s->heads * (side * (sums + 2 * COLUMN_PAIR) + below * 2 * COLUMN_PAIR + between));
+    add(&out->stores[KKT_PHASE_LOWER],
+        s->heads * s->passes->store_rows * (side * (clears ? 4 : 3) + below * (clears ? 8 : 4)));
 }
 
 /* ---- step 4: diagonal blocks ---- */
@@ -170,12 +173,12 @@ static void split_row(int64_t at, int64_t words, split *out) {
 /* Passes of a broadcast of `words` words in each of the blocks that a warp's lanes own columns of;
  * lanes past the chunk read the first block. Four words go by half warps, which is as large as the
  * groups become. */
-static double broadcast(const sizes *s, int words) {
+static int64_t broadcast(const sizes *s, int words) {
     const int64_t blocks = smaller(s->side, s->block < WARP ? WARP / s->block : 1);
     const int64_t a_group =
         words == 4 && s->block < WARP ? (WARP / 2 + s->block - 1) / s->block : blocks;
     uint32_t sets[4];
-    double passes = 0;
+    int64_t passes = 0;
     for (int64_t first = 0; first < blocks; first += a_group) {
         const int64_t count = smaller(a_group, blocks - first);
         for (int64_t n = 0; n < count; ++n)
@@ -187,7 +190,7 @@ static double broadcast(const sizes *s, int words) {
 }
 
 /* Each lane writes its column's element of a row. */
-static double write_columns(const sizes *s) {
+static int64_t write_columns(const sizes *s) {
     const int64_t blocks = smaller(s->side, s->block < WARP ? WARP / s->block : 1);
     uint32_t sets[4];
     for (int64_t n = 0; n < blocks; ++n)
@@ -200,7 +203,7 @@ static double write_columns(const sizes *s) {
 static void count_substitution(const sizes *s, kkt_solve_wavefronts *out) {
     const bool aligned = s->block_words % 4 == 0;
     const int64_t lanes = smaller(s->chunk, WARP);
-    const double groups = (double)(s->heads * (s->chunk / lanes)); /* of a warp's columns */
+    const int64_t groups = s->heads * (s->chunk / lanes); /* of a warp's columns */
     /* A lane of one column reads the last three words of a row as four. */
     const bool alone = s->wide && (s->block == WARP || s->chunk <= s->team * WARP);
     split pieces = {0};
@@ -210,17 +213,17 @@ static void count_substitution(const sizes *s, kkt_solve_wavefronts *out) {
         else
             pieces.ones += i;
     }
-    out->loads[KKT_PHASE_DIAGONAL] += groups * (double)pieces.ones * broadcast(s, 1);
+    int64_t loads = pieces.ones * broadcast(s, 1);
     if (aligned)
-        out->loads[KKT_PHASE_DIAGONAL] += groups * ((double)pieces.twos * broadcast(s, 2) +
-                                                    (double)pieces.fours * broadcast(s, 4));
-    out->stores[KKT_PHASE_DIAGONAL] += groups * (double)s->block * write_columns(s);
+        loads += pieces.twos * broadcast(s, 2) + pieces.fours * broadcast(s, 4);
+    add(&out->loads[KKT_PHASE_DIAGONAL], groups * loads);
+    add(&out->stores[KKT_PHASE_DIAGONAL], groups * s->block * write_columns(s));
 }
 
 /* The chunk as one block: all warps read four words of the row at once, those with columns what is
  * above; the row is written by the columns left of the diagonal. */
 static void count_rows(const sizes *s, kkt_solve_wavefronts *out) {
-    const double quad = s->wide ? 2 : 4; /* a broadcast of four words, at once or one by one */
+    const int64_t quad = s->wide ? 2 : 4; /* a broadcast of four words, at once or one by one */
     int64_t quads = 0, above = 0, written = 0;
     for (int64_t i = 1; i < s->chunk; ++i) {
         quads += (i + 3) / 4;
@@ -228,9 +231,9 @@ static void count_rows(const sizes *s, kkt_solve_wavefronts *out) {
         written += (i + WARP - 1) / WARP;
     }
     const int64_t column_groups = (s->chunk + WARP - 1) / WARP;
-    out->loads[KKT_PHASE_DIAGONAL] +=
-        (double)s->heads * ((double)(quads * s->team) * quad + (double)(above * column_groups));
-    out->stores[KKT_PHASE_DIAGONAL] += (double)(s->heads * written);
+    add(&out->loads[KKT_PHASE_DIAGONAL],
+        s->heads * (quads * s->team * quad + above * column_groups));
+    add(&out->stores[KKT_PHASE_DIAGONAL], s->heads * written);
 }
 
 /* ---- step 4: couplings ---- */
@@ -276,7 +279,7 @@ static void count_couplings(const sizes *s, kkt_solve_wavefronts *out) {
         return;
     /* A sub-block as an operand: of the lane's row and neighbouring columns, or the reverse. */
     const kkt_stride_passes *p = s->passes;
-    double left_rows, left_columns, right_rows, right_columns;
+    int64_t left_rows, left_columns, right_rows, right_columns;
     if (s->tf32) {
         left_rows = right_columns = 2 * p->by_rows;
         left_columns = right_rows = 2 * p->by_columns;
@@ -286,15 +289,12 @@ static void count_couplings(const sizes *s, kkt_solve_wavefronts *out) {
         right_rows = 8 * COLUMN_PAIR;
         right_columns = 4 * p->right_quad;
     }
-    const double rows = p->store_rows, columns = p->store_columns;
-    const double heads = (double)s->heads;
-    out->loads[KKT_PHASE_COUPLING] +=
-        heads * ((double)first.left * left_rows + (double)first.right * right_rows +
-                 (double)second.left * left_columns +
-                 (double)second.right * (s->transpose ? right_rows : right_columns));
-    out->stores[KKT_PHASE_COUPLING] +=
-        heads * ((double)first.written * (s->transpose ? columns : rows) +
-                 (double)second.written * columns);
+    const int64_t rows = p->store_rows, columns = p->store_columns;
+    add(&out->loads[KKT_PHASE_COUPLING],
+        s->heads * (first.left * left_rows + first.right * right_rows + second.left * left_columns +
+                    second.right * (s->transpose ? right_rows : right_columns)));
+    add(&out->stores[KKT_PHASE_COUPLING],
+        s->heads * (first.written * (s->transpose ? columns : rows) + second.written * columns));
 }
 
 /* ---- step 4: output ---- */
@@ -328,7 +328,10 @@ static void count_fused_output(const sizes *s, kkt_solve_wavefronts *out) {
                 loads += SUB * kkt_bank_overlap(sets, count);
             }
     }
-    out->loads[KKT_PHASE_OUTPUT] += (double)(s->heads * loads);
+    if (s->times_beta) /* two quads of eight columns, which lanes of a half warp share two by two */
+        for (int64_t i = 0; i < s->subs; ++i)
+            loads += 2 * (i / 2 + 1);
+    add(&out->loads[KKT_PHASE_OUTPUT], s->heads * loads);
 }
 
 /* Assembly goes through the matrix in 16-byte units of the output, one a lane: a quarter warp takes
@@ -360,10 +363,15 @@ static int64_t quarter_passes(strip x, int64_t rows, const int64_t *at, int64_t 
  * rows are odd eight of a word. Lanes two apart have no address in common, so that half warps go as
  * one only where a piece has at most two units a row. */
 static int64_t piece_loads(const sizes *s, int64_t i, strip x) {
-    int64_t at[16];
+    int64_t at[16] = {0}, beta = 0;
     uint32_t sets[16];
     if (x.first >= x.last)
         return 0;
+    if (s->times_beta) { /* eight columns apart are two units */
+        for (int64_t j = x.first; j < x.last; ++j)
+            at[j] = 2 * j;
+        beta = 2 * SUB * quarter_passes(x, 1, at, 0);
+    }
     for (int64_t j = x.first; j < x.last; ++j)
         at[j] = sub_at(s, i, j);
     if (s->wide) {
@@ -371,20 +379,20 @@ static int64_t piece_loads(const sizes *s, int64_t i, strip x) {
         const int64_t rows = s->subs < group ? group / s->subs : 1;
         for (int64_t j = x.first; j < x.last; ++j)
             at[j] /= 4;
-        return 2 * SUB / rows * quarter_passes(x, rows, at, s->row_words / 4);
+        return beta + 2 * SUB / rows * quarter_passes(x, rows, at, s->row_words / 4);
     }
     const int64_t rows = smaller(SUB, WARP / s->subs);
     const uint32_t column = banks_of_rows(s, rows);
     for (int64_t j = x.first; j < x.last; ++j)
         sets[j - x.first] = kkt_banks_turned(column, at[j]);
-    return SUB * SUB / rows * kkt_bank_overlap(sets, x.last - x.first);
+    return beta + SUB * SUB / rows * kkt_bank_overlap(sets, x.last - x.first);
 }
 
 /* Through a dense tile in three pieces: diagonal blocks, what is below them, what is above. Below,
  * the rows of a block row read what is alike but for an offset. */
 static void count_assembly(const sizes *s, kkt_solve_wavefronts *out) {
     const int64_t rows = s->subs < 8 ? 8 / s->subs : 1; /* of a quarter warp */
-    int64_t dense[16], loads = 0, stores = 0;
+    int64_t dense[16] = {0}, loads = 0, stores = 0;
     for (int64_t j = 0; j < s->subs; ++j)
         dense[j] = j;
     for (int64_t block = 0; block < s->side; ++block) {
@@ -401,8 +409,8 @@ static void count_assembly(const sizes *s, kkt_solve_wavefronts *out) {
     if (s->subs == 2 && !s->wide)
         loads -= SUB; /* a warp has all 16 rows: its diagonal blocks are read at once */
     loads += s->chunk / rows * quarter_passes((strip){0, s->subs}, rows, dense, s->subs + 1);
-    out->loads[KKT_PHASE_OUTPUT] += (double)(s->heads * loads);
-    out->stores[KKT_PHASE_OUTPUT] += (double)(s->heads * stores);
+    add(&out->loads[KKT_PHASE_OUTPUT], s->heads * loads);
+    add(&out->stores[KKT_PHASE_OUTPUT], s->heads * stores);
 }
 
 void kkt_solve_shared_wavefronts(const int64_t *problem, const int64_t *config,

@@ -1,4 +1,4 @@
-/* Shared-memory wavefronts of couplings in registers: the accesses of register_path.cuh,
+/* Shared-memory wavefronts of couplings in registers: the accesses of register_*.cuh,
  * gate_factors.cuh and block_inverse.cuh. Most are 16 bytes a lane, side by side, and take the four
  * passes of their 512 bytes; ldmatrix and stmatrix of four matrices take as many. Copies by
  * cp.async and TMA are not counted. */
@@ -8,46 +8,56 @@
 
 #define WARP 32
 #define LINES 4  /* passes of 16 bytes a lane */
-#define GROUPS 8 /* groups of heads at most */
-
-typedef struct sizes {
-    int64_t chunk, span, dk, warps, heads;
-    bool gated, wgmma, neumann, by_registers;
-    int64_t base, parts, store;
-    int64_t strips, side, chunks; /* of 16 rows a span and a chunk; chunks a block */
-    int64_t tiles;                /* of K K^T, a block */
-} sizes;
-
-static sizes sizes_of(const int64_t *p, const int64_t *c) {
-    const bool neumann = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN;
-    return (sizes){.chunk = c[KKT_SOLVE_CHUNK],
-                   .span = kkt_solve_span(c),
-                   .dk = p[KKT_SOLVE_DK],
-                   .warps = c[KKT_SOLVE_THREADS] / WARP,
-                   .heads = c[KKT_SOLVE_HEADS_PER_BLOCK],
-                   .gated = p[KKT_SOLVE_GATED] != 0,
-                   .wgmma = c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA,
-                   .neumann = neumann,
-                   .by_registers = c[KKT_SOLVE_KLOAD] == KKT_KLOAD_LDG,
-                   .base = neumann ? 16 : c[KKT_SOLVE_BASE],
-                   .parts = c[KKT_SOLVE_COUPLE] == KKT_COUPLE_BF16X3 ? 2 : 1,
-                   .store = c[KKT_SOLVE_STORE],
-                   .strips = kkt_solve_span(c) / 16,
-                   .side = c[KKT_SOLVE_CHUNK] / 16,
-                   .chunks = c[KKT_SOLVE_CHUNKS_PER_BLOCK],
-                   .tiles = kkt_solve_tiles(c)};
-}
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
+#define GROUPS 8 /* of heads that are loaded together, at most */
 /* Passes of a lane's two rows of a table (8 bytes, lanes of a row together), and of its four
  * columns (16 bytes, four different ones). */
 #define ROW_PAIR 1
 #define COLUMN_QUAD 4
 /* Of the right half of a fragment of K K^T, of which a lane needs the second 8 of its 16 bytes. */
 #define FRAGMENT_HALF 4
+
+typedef struct sizes {
+    int64_t chunk, span, dk, warps, heads;
+    bool gated, wgmma, neumann, by_registers, times_beta, staged, direct, zeros;
+    int64_t base, parts;
+    int64_t strips, side, chunks; /* of 16 rows a span and a chunk; chunks a block */
+    int64_t tiles, areas;         /* of K K^T an area; areas a block */
+    int64_t team;                 /* warps that take a head */
+} sizes;
+
+static sizes sizes_of(const int64_t *p, const int64_t *c) {
+    const bool neumann = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN;
+    const int64_t store = c[KKT_SOLVE_STORE], warps = c[KKT_SOLVE_THREADS] / WARP;
+    return (sizes){.chunk = c[KKT_SOLVE_CHUNK],
+                   .span = kkt_solve_span(c),
+                   .dk = p[KKT_SOLVE_DK],
+                   .warps = warps,
+                   .heads = c[KKT_SOLVE_HEADS_PER_BLOCK],
+                   .gated = p[KKT_SOLVE_GATED] != 0,
+                   .wgmma = c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA,
+                   .neumann = neumann,
+                   .by_registers = c[KKT_SOLVE_KLOAD] == KKT_KLOAD_LDG,
+                   .times_beta = p[KKT_SOLVE_T_FORM] == KKT_T_BETA,
+                   .staged = store == KKT_STORE_STAGED,
+                   .direct = store == KKT_STORE_DIRECT,
+                   .zeros = store == KKT_STORE_TMA_HALVES && c[KKT_SOLVE_WARPS_PER_HEAD] == 2,
+                   .base = neumann ? 16 : c[KKT_SOLVE_BASE],
+                   .parts = c[KKT_SOLVE_COUPLE] == KKT_COUPLE_BF16X3 ? 2 : 1,
+                   .strips = kkt_solve_span(c) / 16,
+                   .side = c[KKT_SOLVE_CHUNK] / 16,
+                   .chunks = c[KKT_SOLVE_CHUNKS_PER_BLOCK],
+                   .tiles = kkt_solve_tiles(c),
+                   .areas = warps / kkt_solve_area_warps(c),
+                   .team = c[KKT_SOLVE_WARPS_PER_HEAD]};
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static void add(double *to, int64_t passes) {
+    *to += (double)passes;
+}
 
 /* ---- steps 1 and 2 ---- */
 
@@ -63,28 +73,29 @@ static void count_load(const sizes *s, kkt_solve_wavefronts *out) {
     for (int64_t group = 0; group < groups; ++group)
         sets[group] = kkt_banks_turned(run, group * heads * table);
     if (s->by_registers)
-        out->stores[KKT_PHASE_LOAD] += (double)(s->span * s->dk / 8 / WARP * LINES);
-    out->stores[KKT_PHASE_LOAD] +=
-        (double)((items + WARP - 1) / WARP * heads * kkt_bank_overlap(sets, groups));
+        add(&out->stores[KKT_PHASE_LOAD], s->areas * (s->span * s->dk / 8 / WARP) * LINES);
+    add(&out->stores[KKT_PHASE_LOAD],
+        (items + WARP - 1) / WARP * heads * kkt_bank_overlap(sets, groups));
 }
 
 /* Two neighbouring rows a lane, so a round has 64 rows. A strip is eight lanes; in pair order
  * (gate_factors.cuh) it has eight banks an access, and every second strip has the same; in quad
  * order lanes write two neighbouring words. */
 static void count_scan(const sizes *s, kkt_solve_wavefronts *out) {
-    const double rounds = (double)(s->heads * ((s->span + 63) / 64));
-    const double passes = s->span < 64 ? 1 : 2; /* of either order, and of two words a lane */
-    out->loads[KKT_PHASE_SCAN] += rounds * passes * (s->gated ? 2 : 1);
-    out->stores[KKT_PHASE_SCAN] += rounds * passes * (s->gated ? 8 : 2);
+    const int64_t rounds = s->heads * ((s->span + 63) / 64);
+    const int64_t passes = s->span < 64 ? 1 : 2; /* of either order, and of two words a lane */
+    add(&out->loads[KKT_PHASE_SCAN], rounds * passes * (s->gated ? 2 : 1));
+    add(&out->stores[KKT_PHASE_SCAN], rounds * passes * (s->gated ? 8 : 2));
 }
 
-/* Strips of K that all warps load in one step: those in which a warp's half blocks of K K^T lie. */
+/* Strips of K that the warps of an area load in one step: those in which a warp's half blocks of
+ * K K^T lie. */
 static int64_t strip_loads(const sizes *s) {
-    const int64_t halves = 2 * s->tiles;
+    const int64_t halves = 2 * s->tiles, warps = s->warps / s->areas;
     int64_t loads = 0, n = 0, strip = 0, row = 0, column = 0;
-    for (int64_t warp = 0; warp < s->warps; ++warp) {
+    for (int64_t warp = 0; warp < warps; ++warp) {
         uint64_t needed = 0;
-        for (; n < (warp + 1) * halves / s->warps; ++n) {
+        for (; n < (warp + 1) * halves / warps; ++n) {
             needed |= (uint64_t)1 << (strip + row) | (uint64_t)1 << (strip + column);
             if (n % 2 == 0)
                 continue;
@@ -104,78 +115,122 @@ static int64_t strip_loads(const sizes *s) {
 }
 
 /* wgmma reads its operands past the pipe that is counted, but costs it passes all the same: about
- * half of the lines that its two operands have, 64 rows of dk elements each. */
-#define WGMMA_SHARE 0.5
+ * half of the lines that its two operands have, 64 rows of dk elements each, a product. */
+static int64_t wgmma_passes(const sizes *s) {
+    const int64_t products = s->span == 128 ? 3 : 1;
+    return products * 2 * 64 * s->dk * 2 / 128 / 2;
+}
 
 static void count_product(const sizes *s, kkt_solve_wavefronts *out) {
-    if (s->wgmma)
-        out->loads[KKT_PHASE_PRODUCT] += WGMMA_SHARE * 2 * 64 * (double)s->dk * 2 / 128;
-    else
-        out->loads[KKT_PHASE_PRODUCT] += (double)(LINES * strip_loads(s) * s->dk / 16);
-    out->stores[KKT_PHASE_PRODUCT] += (double)(2 * LINES * s->tiles);
+    add(&out->loads[KKT_PHASE_PRODUCT],
+        s->wgmma ? wgmma_passes(s) : s->areas * strip_loads(s) * (s->dk / 16) * LINES);
+    add(&out->stores[KKT_PHASE_PRODUCT], s->areas * 2 * LINES * s->tiles);
+    if (s->zeros) /* a quarter of T, for all teams */
+        add(&out->stores[KKT_PHASE_PRODUCT], s->span / 2 * (s->chunk / 2) * 2 / 128);
 }
 
 /* ---- step 3 ---- */
 
-/* Blocks of -L below the diagonal. The compiler keeps what a half of the chunk reads of the tables:
- * rows, columns and whole strips' decays once each; the coupling of the halves reads its own. */
-static void count_lower(const sizes *s, kkt_solve_wavefronts *out) {
-    const int64_t below = s->chunks * s->side * (s->side - 1) / 2;
+/* Rows, columns and whole strips' decays of the tables. */
+static int64_t table_loads(const sizes *s, int64_t rows, int64_t columns, int64_t strips) {
+    return rows * ROW_PAIR + (s->gated ? columns * COLUMN_QUAD + strips : 0);
+}
+
+/* Blocks of -L below the diagonal of a triangle of `side` strips that one warp inverts. The
+ * compiler keeps what such a triangle reads of the tables. */
+static int64_t triangle_loads(const sizes *s, int64_t side) {
+    const int64_t strips = side > 2 ? side - 2 : 0;
+    return side * (side - 1) / 2 * 2 * LINES + table_loads(s, side - 1, side - 1, strips);
+}
+
+/* Those between the halves of a chunk that one warp couples. */
+static int64_t square_loads(const sizes *s) {
     const int64_t half = s->side / 2;
-    int64_t tables = 0, strips = 0;
-    if (s->side > 1) {
-        tables = 2 * (half - 1) + half;
-        strips = (half > 2 ? 2 * (half - 2) : 0) + s->side - 2;
-    }
-    const double heads = (double)s->heads, chunks = (double)s->chunks;
-    double loads = (double)(below * 2 * LINES) + chunks * (double)tables * ROW_PAIR;
-    if (s->gated)
-        loads += chunks * ((double)tables * COLUMN_QUAD + (double)strips);
-    out->loads[KKT_PHASE_LOWER] += heads * loads;
+    return half * half * 2 * LINES + table_loads(s, half, half, s->side - 2);
+}
+
+/* The same where two warps do, a column of M^T at a time: for each row a column needs the blocks
+ * from its own on, and the decays that a warp keeps. */
+static int64_t team_square_loads(const sizes *s) {
+    const int64_t half = s->side / 2, blocks = half * half * (half + 1) / 2;
+    return blocks * 2 * LINES + table_loads(s, half * half, blocks, half * half) +
+           (s->gated ? 2 * (half - 1) : 0);
+}
+
+static void count_lower(const sizes *s, kkt_solve_wavefronts *out) {
+    const int64_t half = s->side / 2;
+    if (s->side == 1)
+        return;
+    add(&out->loads[KKT_PHASE_LOWER],
+        s->heads * s->chunks *
+            (2 * triangle_loads(s, half) +
+             (s->team == 2 ? team_square_loads(s) : square_loads(s))));
 }
 
 /* Rows of N are broadcast to the eight lanes of a block, as many neighbouring words at once as
  * there are. The four blocks of a round begin in different banks, so 8 bytes a lane are a pass, and
  * 16 bytes one for each half of the warp. */
-static double substitution_loads(const sizes *s) {
-    double a_round = 0;
+static int64_t substitution_loads(const sizes *s) {
+    int64_t a_round = 0;
     for (int64_t i = 1; i < s->base; ++i)
-        a_round += (double)(i / 4 * 2 + i % 4 / 2 + i % 2);
-    return a_round * (double)((s->span / s->base + 3) / 4);
+        a_round += i / 4 * 2 + i % 4 / 2 + i % 2;
+    return s->team * a_round * ((s->span / s->team / s->base + 3) / 4);
 }
 
-/* Diagonal blocks: K K^T of three quarters (of the upper right one nothing is used) and the tables;
- * to scratch, substitution, inverses to scratch as operands' matrices, and back. */
+/* Diagonal blocks in the forms, plain and transposed, that are asked for: of base 8 both. Of base
+ * 16 one warp's first and last block of a chunk are wanted in one form only; of a team's triangles,
+ * each wanted plain, the last block. */
+static int64_t forms(const sizes *s) {
+    if (s->base == 8)
+        return s->strips; /* two matrices each */
+    return 2 * s->strips - s->chunks * (s->side > 1 ? 2 : 1);
+}
+
+/* K K^T of three quarters (of the upper right one nothing is used) and the tables; to scratch,
+ * substitution, inverses to scratch as operands' matrices, and back. */
 static void count_diagonal(const sizes *s, kkt_solve_wavefronts *out) {
-    const double heads = (double)s->heads, blocks = heads * (double)s->strips;
-    const double parts = (double)s->parts;
-    out->loads[KKT_PHASE_DIAGONAL] += blocks * (LINES + FRAGMENT_HALF + ROW_PAIR);
-    if (s->gated)
-        out->loads[KKT_PHASE_DIAGONAL] += blocks * (COLUMN_QUAD + ROW_PAIR);
+    const int64_t blocks = s->heads * s->strips;
+    const int64_t tables = table_loads(s, s->gated ? 2 : 1, 1, 0);
+    add(&out->loads[KKT_PHASE_DIAGONAL], blocks * (LINES + FRAGMENT_HALF + tables));
     if (s->neumann)
         return;
-    const bool small = s->base == 8;
-    const double put = small ? 2 : 4; /* rows of 16 words share banks two by two */
-    const double round_lines =
-        (double)(s->span / s->base); /* blocks: 128 bytes a column's matrix */
-    out->stores[KKT_PHASE_DIAGONAL] += blocks * put * (small ? 2 : 3);
-    out->loads[KKT_PHASE_DIAGONAL] += heads * substitution_loads(s);
-    out->stores[KKT_PHASE_DIAGONAL] += heads * parts * round_lines * (small ? 1 : 4);
-    /* Both forms of each: two of two matrices, or of four. The first block of a chunk is wanted in
-     * one form only, and so is the last. */
-    const double forms =
-        small ? blocks : blocks * 2 - heads * (double)(s->chunks * (s->side > 1 ? 2 : 1));
-    out->loads[KKT_PHASE_DIAGONAL] += forms * LINES * parts;
+    const int64_t quarters = s->base == 8 ? 2 : 3, matrices = s->base == 8 ? 1 : 4;
+    add(&out->stores[KKT_PHASE_DIAGONAL], blocks * quarters * 2);
+    add(&out->loads[KKT_PHASE_DIAGONAL], s->heads * substitution_loads(s));
+    add(&out->stores[KKT_PHASE_DIAGONAL], s->heads * s->parts * (s->span / s->base) * matrices);
+    add(&out->loads[KKT_PHASE_DIAGONAL], s->heads * forms(s) * LINES * s->parts);
 }
 
-/* T to its tile, matrix by matrix, and out of it where registers carry it on. */
-static void count_output(const sizes *s, kkt_solve_wavefronts *out) {
-    const double blocks = (double)(s->heads * s->chunks * s->side * s->side);
-    if (s->store == KKT_STORE_DIRECT)
+/* Operands that the warps of a team hand each other: both triangles; a column of M for each column;
+ * and back, columns of the upper triangle, M, and the lower triangle for each column. */
+static void count_exchange(const sizes *s, kkt_solve_wavefronts *out) {
+    const int64_t half = s->side / 2, triangle = half * (half + 1) / 2;
+    if (s->team == 1)
         return;
-    out->stores[KKT_PHASE_OUTPUT] += blocks * LINES;
-    if (s->store == KKT_STORE_STAGED)
-        out->loads[KKT_PHASE_OUTPUT] += blocks * LINES;
+    add(&out->stores[KKT_PHASE_COUPLING],
+        s->heads * (2 * triangle + half * half) * LINES * s->parts);
+    add(&out->loads[KKT_PHASE_COUPLING],
+        s->heads * (triangle + half * half + half * triangle) * LINES * s->parts);
+}
+
+/* T to its tile, matrix by matrix, and out of it where registers carry it on; times beta, whose
+ * table is read for each block (by rows for a half that comes transposed). */
+static void count_output(const sizes *s, kkt_solve_wavefronts *out) {
+    const int64_t half = s->side / 2, triangle = half * (half + 1) / 2;
+    const int64_t chunks = s->heads * s->chunks;
+    const int64_t all = s->side * s->side;
+    const int64_t put = s->team == 2 ? all - half * half : all; /* a team's zeros are ready */
+    if (s->times_beta && s->side == 1)
+        add(&out->loads[KKT_PHASE_OUTPUT], chunks * COLUMN_QUAD);
+    else if (s->times_beta)
+        add(&out->loads[KKT_PHASE_OUTPUT],
+            chunks * (triangle * (s->team == 2 ? COLUMN_QUAD : ROW_PAIR) +
+                      (triangle + half * half) * COLUMN_QUAD));
+    if (s->direct)
+        return;
+    add(&out->stores[KKT_PHASE_OUTPUT], chunks * put * LINES);
+    if (s->staged)
+        add(&out->loads[KKT_PHASE_OUTPUT], chunks * put * LINES);
 }
 
 void kkt_solve_register_wavefronts(const int64_t *problem, const int64_t *config,
@@ -186,5 +241,6 @@ void kkt_solve_register_wavefronts(const int64_t *problem, const int64_t *config
     count_product(&s, out);
     count_lower(&s, out);
     count_diagonal(&s, out);
+    count_exchange(&s, out);
     count_output(&s, out);
 }

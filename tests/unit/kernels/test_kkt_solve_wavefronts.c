@@ -94,7 +94,7 @@ static void one_warp_and_head_through_shared_memory(void **state) {
     const kkt_solve_wavefronts w =
         count("dk=128,gated=1", "chunk=16,base=8,couple=tf32,threads=32,heads_per_block=1,"
                                 "block_pad=0,row_stride=16,kload=ldg");
-    same_phase(&w, KKT_PHASE_LOAD, 0, 16 * 128 / 8 / 32 * 4 + 2); /* K; beta and g */
+    same_phase(&w, KKT_PHASE_LOAD, 0, 8 * 4 + 2); /* K, 16 rows of 256 bytes; beta and g */
     same_phase(&w, KKT_PHASE_SCAN, 2, 3);
     same_phase(&w, KKT_PHASE_PRODUCT, 8 * 4, 0);
     same_phase(&w, KKT_PHASE_LOWER, 3 + 5 + 2 * 2, 3 * 2);
