@@ -496,6 +496,7 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
     add_model_error(view, out);
     add_reading(out);
     kkt_content_objective(view, out);
+    kkt_content_pipelines(view, out);
     add_kernels(view, false, out);
     add_kernels(view, true, out);
     kkt_content_claims(view, out);

@@ -8,6 +8,10 @@
 /* The whole report; everything lives in `arena` and in the view's. */
 void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out);
 
+/* Its part on whole pipelines: the chunk size end to end, what each costs, and the statements of an
+ * article on it (content_pipelines.c); nothing where no pipeline is complete. */
+void kkt_content_pipelines(const kkt_view *view, kkt_document *document);
+
 /* Its part on the published claims (claims.c). */
 void kkt_content_claims(const kkt_view *view, kkt_document *document);
 

@@ -152,6 +152,15 @@ static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *are
     entry->date = kkt_arena_strdup(arena, run->date);
 }
 
+static const char *format(kkt_arena *arena, const kkt_param_table *table,
+                          const kkt_values *values) {
+    kkt_text text = {0};
+    kkt_params_format(table, values, &text);
+    const char *copy = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    return copy;
+}
+
 static void add_result(builder *b, const kkt_result *result) {
     kkt_entry *entry = add_row(b);
     kkt_arena *arena = b->arena;
@@ -161,7 +170,6 @@ static void add_result(builder *b, const kkt_result *result) {
     entry->style = kkt_arena_strdup(arena, result->id.style);
     entry->problem = kkt_arena_strdup(arena, result->id.problem);
     entry->config = kkt_arena_strdup(arena, result->id.config);
-    entry->problem_rank = cached_problem_order(b, entry->kernel, entry->problem);
     entry->noisy = result->outcome == KKT_OUTCOME_NOISY;
     entry->candidate_id = result->candidate_id;
     entry->provenance = result->provenance;
@@ -176,12 +184,17 @@ static void add_result(builder *b, const kkt_result *result) {
         kkt_values problem, config;
         kkt_params_defaults(&kernel->problem, &problem);
         kkt_params_defaults(&variant->params, &config);
-        if (kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) == KKT_OK &&
+        bool known =
+            kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) == KKT_OK;
+        if (known) /* a key that came later has its default: the same problem as ever */
+            entry->problem = format(arena, &kernel->problem, &problem);
+        if (known &&
             kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) == KKT_OK)
             kkt_modelled_fill(variant, b->arch, b->device, &problem, &config, arena, entry);
     } else {
         entry->chunk = kkt_pair_integer(entry->config, "chunk", 0);
     }
+    entry->problem_rank = cached_problem_order(b, entry->kernel, entry->problem);
     if (entry->threads < 0)
         entry->threads = (int)kkt_pair_integer(entry->config, "threads", KKT_UNKNOWN_INT);
     if (result->has_prediction)
