@@ -14,6 +14,14 @@ static void cell_us(kkt_document *document, kkt_row *row, double us) {
     kkt_document_cell(document, row, "%s", kkt_content_real(us, text));
 }
 
+/* A name in words, so that a narrow column can break it; "-" where there is none. */
+static const char *words(const char *name, kkt_arena *arena) {
+    char *copy = kkt_arena_strdup(arena, name != NULL ? name : "-");
+    for (char *at = copy; *at != '\0'; at++)
+        *at = *at == '_' ? ' ' : *at;
+    return copy;
+}
+
 /* What tells a curve's problem from those of its pipeline's others. */
 static const char *short_problem(const kkt_view *view, const kkt_curve *curve, kkt_arena *arena) {
     kkt_text out = {0};
@@ -63,8 +71,16 @@ static void add_point(const kkt_view *view, const kkt_curve *curve, const kkt_cu
     kkt_text styles = {0};
     char interval[80];
     row->strong = curve->best != NULL && point->chunk == curve->best->chunk;
-    for (size_t m = 0; m < curve->member_count; m++)
-        kkt_text_printf(&styles, "%s%s", m > 0 ? " + " : "", point->members[m]->style);
+    for (size_t m = 0, end; m < curve->member_count; m = end) {
+        const char *style = point->members[m]->style;
+        for (end = m + 1;
+             end < curve->member_count && strcmp(point->members[end]->style, style) == 0;)
+            end++;
+        kkt_text_add(&styles, m > 0 ? " + " : "");
+        if (end - m > 1)
+            kkt_text_printf(&styles, "%zu ", end - m);
+        kkt_text_add(&styles, words(style, document->arena));
+    }
     kkt_document_cell(document, row, "%s", short_problem(view, curve, document->arena));
     kkt_content_chunk(document, row, point->chunk);
     kkt_document_cell(document, row, "%s%s%s", kkt_text_get(&styles),
@@ -79,7 +95,7 @@ static void add_point(const kkt_view *view, const kkt_curve *curve, const kkt_cu
                           ? kkt_content_interval(point->run->low_us, point->run->high_us, interval)
                           : "-");
     cell_us(document, row, point->hbm_bytes_per_token);
-    kkt_document_cell(document, row, "%s", point->limiter != NULL ? point->limiter : "-");
+    kkt_document_cell(document, row, "%s", words(point->limiter, document->arena));
     kkt_document_cell(document, row, "%s", kkt_curve_provenance(point));
     kkt_text_free(&styles);
 }
@@ -152,7 +168,7 @@ static void add_cost(const kkt_view *view, const kkt_entry *entry, kkt_document 
     int blocks;
     kkt_limiter limiter = kkt_scene_blocks(&scene, entry, &blocks);
     row->strong = kkt_content_stands(view, entry);
-    kkt_document_cell(document, row, "%s, %s", entry->kernel, entry->style);
+    kkt_document_cell(document, row, "%s, %s", entry->kernel, words(entry->style, document->arena));
     kkt_content_chunk(document, row, entry->chunk);
     kkt_document_cell(document, row, "%d", entry->threads);
     if (compiled)
@@ -168,13 +184,14 @@ static void add_cost(const kkt_view *view, const kkt_entry *entry, kkt_document 
         kkt_document_cell(document, row, "%d", blocks);
     else
         kkt_document_cell(document, row, "-");
-    kkt_document_cell(document, row, "%s", blocks >= 0 ? kkt_limiter_name(limiter) : "-");
+    kkt_document_cell(document, row, "%s",
+                      words(blocks >= 0 ? kkt_limiter_name(limiter) : NULL, document->arena));
     cell_us(document, row, entry->hbm_bytes_per_token);
     cell_us(document, row,
             entry->hbm_bytes_counted / (double)kkt_pair_integer(entry->problem, "tokens", 1));
     cell_us(document, row, entry->predicted_us);
     cell_us(document, row, entry->time_us);
-    kkt_document_cell(document, row, "%s", entry->limiter != NULL ? entry->limiter : "-");
+    kkt_document_cell(document, row, "%s", words(entry->limiter, document->arena));
     kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
 }
 
