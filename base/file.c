@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,15 +87,43 @@ static bool write_all(int fd, const char *bytes, size_t length) {
     return true;
 }
 
-/* A new file beside `path`; its name goes to `name`. -1 and errno where none can be made. */
+/* Whether `name` is still the file behind `fd`: its writer may have renamed it since. */
+static bool is_named(int fd, const char *name) {
+    struct stat open_file, named;
+    return fstat(fd, &open_file) == 0 && lstat(name, &named) == 0 && S_ISREG(named.st_mode) &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+/* Makes `name`, or takes the one that a killed process left there: whoever writes holds its lock.
+ * -1 and EEXIST where somebody does. */
+static int take_temporary(const char *name) {
+    const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(name, flags | O_CREAT | O_EXCL, 0666);
+    bool made = fd >= 0;
+    if (!made && errno == EEXIST)
+        fd = open(name, flags);
+    else if (!made)
+        return -1;
+    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0 && (locked || (made && errno != EWOULDBLOCK)) && is_named(fd, name) &&
+        (made || ftruncate(fd, 0) == 0))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
+/* A file beside `path` of this process alone, empty; its name goes to `name`. -1 and errno where
+ * none can be had. */
 static int make_temporary(const char *path, char name[PATH_MAX]) {
     for (int attempt = 0; attempt < 100; attempt++) {
-        int length = snprintf(name, PATH_MAX, "%s.tmp-%ld-%d", path, (long)getpid(), attempt);
+        int length = snprintf(name, PATH_MAX, "%s.kkttune-tmp%d", path, attempt);
         if (length >= PATH_MAX) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = take_temporary(name);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -106,19 +135,14 @@ static kkt_status replace_file(const char *path, const void *data, size_t length
     int fd = make_temporary(path, temporary);
     if (fd < 0)
         return kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, errno, "cannot write '%s'", path);
-    bool ok = write_all(fd, data, length) && fsync(fd) == 0;
+    /* Renamed before it is closed, which gives up the lock. */
+    bool ok = write_all(fd, data, length) && fsync(fd) == 0 && rename(temporary, path) == 0;
     int cause = errno;
-    if (close(fd) != 0 && ok) {
-        ok = false;
-        cause = errno;
-    }
-    if (ok && rename(temporary, path) != 0) {
-        ok = false;
-        cause = errno;
-    }
+    if (!ok)
+        unlink(temporary);
+    close(fd);
     if (ok)
         return KKT_OK;
-    unlink(temporary);
     return kkt_fail_errno(err, KKT_ERR_ENVIRONMENT, cause, "cannot write '%s'", path);
 }
 
@@ -194,8 +218,8 @@ kkt_status kkt_folder_check_writable(const char *path, kkt_error *err) {
     bool ok = fd >= 0 && write_all(fd, "\n", 1); /* an empty file fits on a full disk */
     int cause = errno;
     if (fd >= 0) {
-        close(fd);
         unlink(name);
+        close(fd);
     }
     free(probe);
     free(folder);

@@ -108,6 +108,10 @@ def exports(folder):
     return found
 
 
+def files(folder):
+    return sorted(os.listdir(os.path.join(folder, "out")))
+
+
 class Tally:
     kills = campaigns = lost = lost_groups = early = in_export = reused = 0
 
@@ -122,7 +126,8 @@ def campaign(program, folder, whole, duration, rng, tally, done):
         aimed = rng.random() < 0.2  # at the moments in which exports are written
         if aimed:
             run.await_exports()
-        ended = run.finish(rng.uniform(0, 0.02 if aimed else duration + 1e-6 * sleep_us * EVALS))
+        longest = 0.02 if aimed else 1.5 * duration + 1e-6 * sleep_us * EVALS
+        ended = run.finish(rng.uniform(0, longest))
         tally.kills += run.killed
         expect_sound(program, folder)
         after = stored(folder)
@@ -139,6 +144,7 @@ def campaign(program, folder, whole, duration, rng, tally, done):
             answer = json.loads(run.out)
             counts = answer["candidates"]
             assert here == whole["exports"], "the exports differ from an undisturbed run's"
+            assert files(folder) == whole["files"], "a temporary file is left"
             assert answer["best"] == whole["answer"]["best"], "the winners differ"
             assert counts["reused"] == before["m"], (counts, before)
             assert counts["reused"] + counts["measured"] + counts["noisy"] == EVALS, counts
@@ -157,7 +163,8 @@ def main():
     run = Run(program, folder, 0)
     assert run.finish(600)
     duration = time.monotonic() - start
-    whole = {"answer": json.loads(run.out), "exports": exports(folder)}
+    whole = {"answer": json.loads(run.out), "exports": exports(folder),
+             "files": files(folder)}
     assert len(whole["exports"]) == len(EXPORTS) and run.made == stored(folder), run.made
     tally = Tally()
 

@@ -8,8 +8,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +70,29 @@ static void test_write_and_read(void **state) {
     umask(mask);
     assert_int_equal(stat("a", &info), 0);
     assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
+}
+
+/* What a killed process leaves is taken over; what a living one writes is not. */
+static void test_leftovers(void **state) {
+    (void)state;
+    int fd = open("a.kkttune-tmp0", O_WRONLY | O_CREAT, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "half of something longer", 24), 24);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(kkt_file_write("a", "whole", 5, NULL), KKT_OK);
+    check_content("a", "whole");
+    check_content("a.kkttune-tmp0", "half of something longer");
+    close(fd); /* its writer is gone */
+    assert_int_equal(kkt_file_write("a", "again", 5, NULL), KKT_OK);
+    check_content("a", "again");
+    assert_int_equal(count_files("."), 1);
+    /* Nothing is written through what is no file of its own. */
+    check_content("a", "again");
+    assert_int_equal(symlink("a", "b.kkttune-tmp0"), 0);
+    assert_int_equal(mkfifo("b.kkttune-tmp1", 0600), 0);
+    assert_int_equal(kkt_file_write("b", "other", 5, NULL), KKT_OK);
+    check_content("b", "other");
+    check_content("a", "again");
 }
 
 static void test_read_errors(void **state) {
@@ -304,6 +329,7 @@ static void test_npy_mutations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, enter, leave),
+        cmocka_unit_test_setup_teardown(test_leftovers, enter, leave),
         cmocka_unit_test_setup_teardown(test_read_errors, enter, leave),
         cmocka_unit_test_setup_teardown(test_write_errors, enter, leave),
         cmocka_unit_test_setup_teardown(test_folders, enter, leave),
