@@ -154,8 +154,12 @@ static void show_finding(void *context, const char *finding) {
         kkt_json_add_string(list, NULL, finding);
         return;
     }
-    for (const char *c = finding; *c; c++) /* texts of the file are anyone's */
-        putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    for (const char *c = finding; *c; c++) { /* texts of the file are anyone's */
+        if (*c == '\n')
+            fputs("\\n", stdout);
+        else
+            putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    }
     putchar('\n');
 }
 

@@ -19,9 +19,21 @@ static void find(checker *c, const char *finding) {
         c->report(c->context, finding);
 }
 
+/* SQLite says several lines of a damaged page in one text, under a title for each database. */
+static void find_lines(checker *c, const char *text) {
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        kkt_text line = {0};
+        kkt_text_add_bytes(&line, text, length);
+        if (length > 0 && strncmp(text, "*** in database", 15) != 0 && strcmp(line.data, "ok") != 0)
+            find(c, line.data);
+        kkt_text_free(&line);
+    }
+}
+
 /* Reports every row of a query, a literal: its one text column is the finding. A query that fails
  * because the file is damaged is a finding as well. */
-static void find_rows(checker *c, const char *sql) {
+static void find_rows(checker *c, const char *sql, bool lines) {
     sqlite3_stmt *s = NULL;
     int code = kkt_db_cached(c->db, sql, &s, NULL) == KKT_OK ? SQLITE_OK : SQLITE_ERROR;
     while (code == SQLITE_OK || code == SQLITE_ROW) {
@@ -29,7 +41,9 @@ static void find_rows(checker *c, const char *sql) {
         if (code != SQLITE_ROW)
             break;
         const char *finding = kkt_column_text(s, 0);
-        if (!finding || strcmp(finding, "ok") != 0)
+        if (lines && finding)
+            find_lines(c, finding);
+        else
             find(c, finding ? finding : "a finding without a text");
     }
     if (code != SQLITE_DONE) {
@@ -109,7 +123,7 @@ static const char objects_check[] =
 static void find_unsound_rows(checker *c) {
     for (const kkt_db_rule *rule = kkt_db_rules; rule->mend; rule++) {
         if (rule->check)
-            find_rows(c, rule->check);
+            find_rows(c, rule->check, false);
     }
 }
 
@@ -119,13 +133,15 @@ kkt_status kkt_db_check(kkt_db *db, void (*report)(void *context, const char *fi
     kkt_status status = kkt_db_add_checks(db, err);
     if (status != KKT_OK)
         return status;
-    find_rows(&c, "SELECT integrity_check FROM pragma_integrity_check(100)");
-    find_rows(&c, "SELECT 'row ' || coalesce(rowid, '?') || ' of ' || \"table\" || ' refers to no "
-                  "row of ' || parent FROM pragma_foreign_key_check");
-    find_rows(&c, objects_check);
+    find_rows(&c, "SELECT integrity_check FROM pragma_integrity_check(100)", true);
+    find_rows(&c,
+              "SELECT 'row ' || coalesce(rowid, '?') || ' of ' || \"table\" || ' refers to no "
+              "row of ' || parent FROM pragma_foreign_key_check",
+              false);
+    find_rows(&c, objects_check, false);
     find_unsound_rows(&c);
     for (size_t i = 0; i < sizeof view_checks / sizeof view_checks[0]; i++)
-        find_rows(&c, view_checks[i]);
+        find_rows(&c, view_checks[i], false);
     *findings = c.findings;
     return KKT_OK;
 }
