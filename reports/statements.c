@@ -131,7 +131,7 @@ static void decide_state_traffic(const kkt_scene *scene, kkt_decision *out) {
         double saved = (double)NAN;
         if (curves[i] != NULL)
             say_saving(curves[i], 32, out, &saved);
-        total += isfinite(saved);
+        total += isfinite(saved) ? 1 : 0;
         falls += isfinite(saved) && saved >= 0.5 * 1024; /* of the 1024 B that the article has */
     }
     kkt_decision_count(out, falls, total);
