@@ -231,5 +231,6 @@ void kkt_gdn_defines(const kkt_values *problem, const kkt_footprint *footprint, 
 void kkt_gdn_add_tensor(kkt_launch *launch, int tensor);
 void kkt_gdn_add_i32(kkt_launch *launch, int64_t value);
 void kkt_gdn_add_i64(kkt_launch *launch, int64_t value);
+void kkt_gdn_add_f32(kkt_launch *launch, double value);
 
 #endif

@@ -1,6 +1,7 @@
 /* gdn_output: a block computes block_dv columns of o for one chunk of one value head. */
 #include "kernels/gdn/materialized.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, STAGES, PARAMS };
@@ -81,13 +82,13 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_shared_tile(out, "h", a.dk, block_dv, a.element_bytes, 1);
     kkt_gdn_shared_tile(out, "v_new", chunk, block_dv, a.element_bytes, 1);
     if (a.gated)
-        kkt_gdn_shared_tile(out, "factors", 3, chunk, 4, 1);
+        kkt_gdn_shared_tile(out, "factors", 2, chunk, 4, 1);
     kkt_gdn_register_table(out, "p", threads, chunk / 2, 0);
     kkt_gdn_register_table(out, "o", threads, block_dv / sharing / 2, 0);
     kkt_footprint_role(out, "all", (int)threads)->extra_registers = 16;
 
     /* Strips of 16 rows of p meet those before them alone. */
-    const double tiles = (double)(strips * (strips + 1) / 2);
+    const double tiles = (double)(strips * (strips + 1)) / 2;
     const double q_h = (double)(chunk * a.dk * block_dv);
     const double products = tiles * 256 * (double)(a.dk * sharing + block_dv) + q_h;
     out->tensor_flop = items * 2 * products;
@@ -96,18 +97,56 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double passes = products / (16 * 256) * 4 + (double)(chunk * a.dk * 2 * sharing) / 128;
     const double staged = (double)(chunk * block_dv * 2) / 128;
     out->smem_wavefronts = items * (passes + 2 * staged);
-    out->instructions =
-        items * (products / 2048 + passes / 4 +
-                 (double)((2 * chunk * a.dk + (a.dk + 2 * chunk) * block_dv) / 256));
+    out->instructions = items * (products / 2048 + passes / 4 +
+                                 (double)(2 * chunk * a.dk + (a.dk + 2 * chunk) * block_dv) / 256);
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);
     kkt_footprint_step(out, KKT_STEP_STORE, 1, 0);
 }
 
+static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                    kkt_text *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_defines(problem, &fp, out);
+}
+
+static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                 kkt_plan *out) {
+    const int64_t *p = problem->v;
+    const int64_t splits = p[KKT_GDN_DV] / config->v[BLOCK_DV];
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_launch *launch = kkt_gdn_plan_begin("gdn_output", &fp, p[KKT_GDN_HEADS_V] * splits, out);
+    for (int i = 0; i < KKT_OUTPUT_TENSORS; i++)
+        kkt_gdn_add_tensor(launch, i);
+    kkt_gdn_add_i64(launch, p[KKT_GDN_TOKENS] / p[KKT_GDN_BATCH]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_SEQUENCES]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_K]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_V]);
+    kkt_gdn_add_i32(launch, kkt_gdn_slots(problem, config->v[CHUNK]));
+    kkt_gdn_add_f32(launch, 1.0 / sqrt((double)p[KKT_GDN_DK]));
+}
+
+static const char *const sources[] = {
+    "gdn/gdn_output.cu",    "device/async_copy.cuh",
+    "device/convert.cuh",   "device/copy_groups.cuh",
+    "device/decay.cuh",     "device/fragment.cuh",
+    "device/gate.cuh",      "device/matrix_move.cuh",
+    "device/mma_sync.cuh",  "device/panel_tile.cuh",
+    "device/tile_math.cuh", "device/types.cuh",
+    "gdn/sequences.cuh",    NULL,
+};
+
 const kkt_variant kkt_gdn_output_materialized = {
     .style = KKT_STYLE_MATERIALIZED,
     .params = {"parameter", params, PARAMS},
+    .source = "gdn/gdn_output.cu",
+    .sources = sources,
     .applicable = applicable,
     .footprint = footprint,
+    .defines = defines,
+    .plan = plan,
+    .tolerance = kkt_gdn_tolerance,
 };

@@ -1,10 +1,10 @@
 /* gdn_state: a block walks the chunks of one sequence with block_dv columns of one value head's
- * state; each warp keeps warp_dv of them, transposed, in its registers. */
+ * state; each warp that computes keeps warp_dv of them, transposed, in its registers. */
 #include "kernels/gdn/materialized.h"
 
 #include <stdio.h>
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, WARP_DV, STAGES, PARAMS };
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, WARP_DV, COPY_WARPS, STAGES, PARAMS };
 
 static const kkt_param params[PARAMS] = {
     [CHUNK] = {.name = "chunk",
@@ -25,6 +25,12 @@ static const kkt_param params[PARAMS] = {
                  .count = 2,
                  .values = {16, 32},
                  .fallback = 16},
+    [COPY_WARPS] = {.name = "copy_warps",
+                    .macro = "KKT_COPY_WARPS",
+                    .help = "warps that load the ring and hold no state",
+                    .count = 3,
+                    .values = {1, 2, 4},
+                    .fallback = 4},
     [STAGES] = {.name = "stages",
                 .macro = "KKT_STAGES",
                 .help = "slots of the ring of w, k and u",
@@ -59,7 +65,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
                            .tokens = a.tokens,
                            .blocks = a.sequences * a.heads_v * splits,
                            .chunks_per_block = (chunks + a.sequences - 1) / a.sequences,
-                           .threads = (int)warps * 32,
+                           .threads = (int)(warps + c[COPY_WARPS]) * 32,
                            .cluster = 1,
                            .barriers = 1,
                            .launches = 1};
@@ -76,10 +82,13 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_shared_tile(out, "k", chunk, a.dk, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "u", chunk, block_dv, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "out", a.dk > chunk ? a.dk : chunk, block_dv, a.element_bytes, 1);
-    kkt_gdn_shared_tile(out, "factors", warps, chunk, 4, 1);
+    if (a.gated)
+        kkt_gdn_shared_tile(out, "decays", 2, chunk + 4, 4, 1);
+    /* One launch serves both roles: the threads that compute say how many registers each has. */
+    kkt_footprint_role(out, "compute", (int)warps * 32)->extra_registers = 24;
+    kkt_footprint_role(out, "copy", (int)c[COPY_WARPS] * 32);
     kkt_gdn_register_table(out, "state", a.dk, block_dv, 0);
     kkt_gdn_register_table(out, "v_new", chunk, block_dv, 0);
-    kkt_footprint_role(out, "all", out->threads)->extra_registers = 24;
 
     const double items = (double)chunks * (double)(a.heads_v * splits);
     out->tensor_flop = items * 4 * (double)(chunk * a.dk * block_dv);
@@ -95,9 +104,45 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_footprint_step(out, KKT_STEP_BARRIER, 1, 0);
 }
 
+static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                    kkt_text *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_defines(problem, &fp, out);
+}
+
+static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                 kkt_plan *out) {
+    const int64_t *p = problem->v;
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_launch *launch = kkt_gdn_plan_begin("gdn_state", &fp, fp.blocks, out);
+    for (int i = 0; i < KKT_STATE_TENSORS; i++)
+        kkt_gdn_add_tensor(launch, i);
+    kkt_gdn_add_i64(launch, p[KKT_GDN_TOKENS] / p[KKT_GDN_BATCH]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_SEQUENCES]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_K]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_V]);
+}
+
+static const char *const sources[] = {
+    "gdn/gdn_state.cu",     "device/async_copy.cuh",
+    "device/convert.cuh",   "device/copy_groups.cuh",
+    "device/decay.cuh",     "device/fragment.cuh",
+    "device/gate.cuh",      "device/matrix_move.cuh",
+    "device/mma_sync.cuh",  "device/panel_tile.cuh",
+    "device/tile_math.cuh", "device/types.cuh",
+    "gdn/sequences.cuh",    NULL,
+};
+
 const kkt_variant kkt_gdn_state_materialized = {
     .style = KKT_STYLE_MATERIALIZED,
     .params = {"parameter", params, PARAMS},
+    .source = "gdn/gdn_state.cu",
+    .sources = sources,
     .applicable = applicable,
     .footprint = footprint,
+    .defines = defines,
+    .plan = plan,
+    .tolerance = kkt_gdn_tolerance,
 };

@@ -94,31 +94,74 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_shared_tile(out, "x", chunk, block_d, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "factors", 1, chunk, 4, 1);
     /* Warps share the strips of 16 rows, and the columns where there are more warps than strips. */
-    const int64_t columns = warps > strips ? block_d / (warps / strips) : block_d;
-    kkt_gdn_register_table(out, "product", threads, columns / 2, 0);
+    const int64_t row_warps = warps < strips ? warps : strips;
+    const int64_t column_warps = warps / row_warps, warp_strips = strips / row_warps;
+    kkt_gdn_register_table(out, "product", threads, warp_strips * block_d / column_warps / 2, 0);
     kkt_footprint_role(out, "all", (int)threads)->extra_registers = 12;
 
     /* Strips of 16 rows meet those before them alone. */
-    const double tiles = (double)(strips * (strips + 1) / 2);
+    const double tiles = (double)(strips * (strips + 1)) / 2;
     const double items = (double)kkt_attention_chunks(&a, chunk) * (double)(a.heads_v * splits);
     out->tensor_flop = items * tiles * 2 * 256 * (double)block_d;
     out->fp32_flop = items * tiles * 256;
-    /* ldmatrix of T once and of X once a strip; X and the result go through the tile once more. */
-    const double t_passes = tiles * 4 * (double)(warps > strips ? warps / strips : 1);
-    const double x_passes = tiles * (double)block_d / 16 * 4;
+    /* ldmatrix of T's blocks and, for all strips of a warp at once, of X; the result goes through
+     * the tile once more. */
+    const double rows =
+        (double)(row_warps * (2 * row_warps * (warp_strips - 1) + row_warps + 1)) / 2;
+    const double t_passes = rows * 4 * (double)(warp_strips * column_warps);
+    const double x_passes = rows * (double)block_d / 16 * 4;
     const double staged = (double)(chunk * block_d * 2) / 128;
     out->smem_wavefronts = items * (t_passes + x_passes + 2 * staged);
     out->instructions = items * (tiles * (double)block_d / 8 + (t_passes + x_passes) / 4 +
-                                 (double)(chunk * (chunk + 2 * block_d) / 8 / 32));
+                                 (double)(chunk * (chunk + 2 * block_d)) / 256);
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, (double)chunk);
     kkt_footprint_step(out, KKT_STEP_STORE, 1, 0);
 }
 
+static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                    kkt_text *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_defines(problem, &fp, out);
+    kkt_text_printf(out, "KKT_T_FORM=%lld\n", (long long)problem->v[KKT_GDN_T_FORM]);
+}
+
+static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                 kkt_plan *out) {
+    const int64_t *p = problem->v;
+    const int64_t splits = (p[KKT_GDN_DK] + p[KKT_GDN_DV]) / config->v[BLOCK_D];
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_launch *launch = kkt_gdn_plan_begin("gdn_wu", &fp, p[KKT_GDN_HEADS_V] * splits, out);
+    for (int i = 0; i < KKT_WU_TENSORS; i++)
+        kkt_gdn_add_tensor(launch, i);
+    kkt_gdn_add_i64(launch, p[KKT_GDN_TOKENS] / p[KKT_GDN_BATCH]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_SEQUENCES]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_K]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_V]);
+    kkt_gdn_add_i32(launch, kkt_gdn_slots(problem, config->v[CHUNK]));
+}
+
+static const char *const sources[] = {
+    "gdn/gdn_wu.cu",        "device/async_copy.cuh",
+    "device/convert.cuh",   "device/copy_groups.cuh",
+    "device/decay.cuh",     "device/fragment.cuh",
+    "device/gate.cuh",      "device/matrix_move.cuh",
+    "device/mma_sync.cuh",  "device/panel_tile.cuh",
+    "device/tile_math.cuh", "device/types.cuh",
+    "gdn/sequences.cuh",    NULL,
+};
+
 const kkt_variant kkt_gdn_wu_materialized = {
     .style = KKT_STYLE_MATERIALIZED,
     .params = {"parameter", params, PARAMS},
+    .source = "gdn/gdn_wu.cu",
+    .sources = sources,
     .applicable = applicable,
     .footprint = footprint,
+    .defines = defines,
+    .plan = plan,
+    .tolerance = kkt_gdn_tolerance,
 };

@@ -29,3 +29,19 @@ kkt_region kkt_gdn_slots_region(const kkt_values *problem, int64_t chunk, kkt_ho
                         .group_rows = s.dk,
                         .group_stride = s.heads_v * s.dk * s.dv};
 }
+
+enum { GRID_ROWS = 32768 }; /* of the grid's y, below its limit of 65,535 */
+
+kkt_launch *kkt_gdn_plan_begin(const char *entry, const kkt_footprint *footprint, int64_t x,
+                               kkt_plan *out) {
+    const int64_t others = footprint->blocks / x;
+    const int64_t rows = others < GRID_ROWS ? others : GRID_ROWS;
+    *out = (kkt_plan){.launch_count = 1};
+    out->launches[0] =
+        (kkt_launch){.entry = entry,
+                     .grid = {(uint32_t)x, (uint32_t)rows, (uint32_t)((others + rows - 1) / rows)},
+                     .block = {(uint32_t)footprint->threads, 1, 1},
+                     .dynamic_smem_bytes = kkt_footprint_smem_bytes(footprint),
+                     .carveout_percent = -1};
+    return &out->launches[0];
+}

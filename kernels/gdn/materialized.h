@@ -18,4 +18,9 @@ kkt_region kkt_gdn_chunk_region(const kkt_shape *shape, const kkt_chunk_part *pa
 kkt_region kkt_gdn_slots_region(const kkt_values *problem, int64_t chunk, kkt_host_tensors *inputs,
                                 const kkt_gdn_part *part, int tensor);
 
+/* A plan of one launch: the footprint's blocks, `x` of them side by side for each of the others,
+ * and its threads and shared memory. Arguments are still to be added. */
+kkt_launch *kkt_gdn_plan_begin(const char *entry, const kkt_footprint *footprint, int64_t x,
+                               kkt_plan *out);
+
 #endif

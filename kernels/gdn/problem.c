@@ -134,7 +134,7 @@ static kkt_tensor state(const kkt_shape *s, const char *name, kkt_dtype dtype, i
 static kkt_tensor tensor_of(enum kkt_gdn_tensor what, const kkt_values *problem, int64_t chunk) {
     const kkt_shape s = kkt_gdn_shape(problem);
     const int64_t sequences = s.batch * s.sequences;
-    kkt_tensor tensor = {0};
+    kkt_tensor tensor;
     switch (what) {
     case KKT_GDN_TENSOR_Q:
         return per_token(&s, "q", s.dtype, s.heads_k, s.dk);
@@ -173,7 +173,7 @@ static kkt_tensor tensor_of(enum kkt_gdn_tensor what, const kkt_values *problem,
     case KKT_GDN_TENSOR_HT:
         return state(&s, "ht", KKT_FP32, sequences);
     }
-    return tensor;
+    return (kkt_tensor){0};
 }
 
 int kkt_gdn_list(const kkt_gdn_tensors *family, const kkt_values *problem, int64_t chunk,
@@ -232,4 +232,8 @@ void kkt_gdn_add_i32(kkt_launch *launch, int64_t value) {
 
 void kkt_gdn_add_i64(kkt_launch *launch, int64_t value) {
     launch->args[launch->arg_count++] = (kkt_arg){.kind = KKT_ARG_I64, .integer = value};
+}
+
+void kkt_gdn_add_f32(kkt_launch *launch, double value) {
+    launch->args[launch->arg_count++] = (kkt_arg){.kind = KKT_ARG_F32, .real = value};
 }

@@ -1,158 +1,11 @@
 #include "tuner/engine/gate.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- scoring a part ---- */
-
-double kkt_score_rel_fro(const kkt_score *score) {
-    if (score->not_finite > 0)
-        return INFINITY;
-    double worst = 0.0;
-    for (int i = 0; i < KKT_TENSORS_MAX; i++) {
-        const double error = score->error_sq[i], reference = score->reference_sq[i];
-        if (error > 0.0)
-            worst = fmax(worst, reference > 0.0 ? sqrt(error / reference) : INFINITY);
-    }
-    return worst;
-}
-
-bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, size_t size) {
-    const double rel_fro = kkt_score_rel_fro(score);
-    char unused[1];
-    if (!finding) {
-        finding = unused;
-        size = sizeof unused;
-    }
-    if (score->not_finite)
-        snprintf(finding, size,
-                 "%" PRId64 " of %" PRId64 " elements are not finite or were never written",
-                 score->not_finite, score->elements);
-    else if (score->inexact)
-        snprintf(finding, size,
-                 "%" PRId64 " of %" PRId64 " elements that must be exact (0 or 1) are not",
-                 score->inexact, score->elements);
-    else if (!(rel_fro <= tolerance))
-        snprintf(finding, size, "relative error %.2e is above the tolerance %.1e", rel_fro,
-                 tolerance);
-    else
-        return true;
-    return false;
-}
-
-static void score_elementwise(const kkt_region *region, const double *expected,
-                              const double *actual, kkt_score *score) {
-    for (int64_t i = 0; i < region->rows * region->columns; i++) {
-        const kkt_misfit misfit = kkt_region_misfit(region, i / region->columns,
-                                                    i % region->columns, actual[i], expected[i]);
-        score->elements++;
-        score->growth = fmax(score->growth, fabs(expected[i]));
-        if (!isfinite(actual[i])) {
-            if (isfinite(expected[i]) && score->not_finite++ == 0)
-                score->first_not_finite = misfit;
-        } else if (isfinite(expected[i])) {
-            const double error = fabs(actual[i] - expected[i]);
-            if (error > score->max_abs)
-                score->worst = misfit;
-            score->max_abs = fmax(score->max_abs, error);
-            score->error_sq[region->tensor] += error * error;
-            score->reference_sq[region->tensor] += expected[i] * expected[i];
-        }
-    }
-}
-
-static int64_t region_size(const kkt_region *region) {
-    return region->rows * region->columns;
-}
-
-int64_t kkt_regions_size(const kkt_region *regions, int count) {
-    int64_t size = 0;
-    for (int r = 0; r < count; r++)
-        size += region_size(&regions[r]);
-    return size;
-}
-
-static kkt_status load_region(const kkt_host_tensors *tensors, const kkt_region *region,
-                              double *out, kkt_error *err) {
-    const kkt_host_tensor *host = &tensors->t[region->tensor];
-    if (!host->data)
-        return kkt_fail(err, KKT_ERR_INPUT, 0, "the result has no tensor %s", host->tensor.name);
-    const int64_t last = kkt_region_row(region, region->rows - 1) + region->columns;
-    if (last > kkt_tensor_elements(&host->tensor))
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "tensor %s has %" PRId64 " elements, a part of the result ends at %" PRId64,
-                        host->tensor.name, kkt_tensor_elements(&host->tensor), last);
-    for (int64_t i = 0; i < region->rows; i++)
-        for (int64_t j = 0; j < region->columns; j++)
-            out[i * region->columns + j] = kkt_dtype_load(host->tensor.dtype, host->data,
-                                                          (size_t)(kkt_region_row(region, i) + j));
-    return KKT_OK;
-}
-
-kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *problem,
-                               const kkt_host_tensors *tensors, const kkt_region *regions,
-                               int count, const double *expected, kkt_score *score,
-                               kkt_error *err) {
-    double *actual = calloc((size_t)kkt_regions_size(regions, count) + 1, sizeof *actual);
-    if (!actual)
-        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the result");
-    kkt_status status = KKT_OK;
-    for (int r = 0; r < count && status == KKT_OK; r++) {
-        status = load_region(tensors, &regions[r], actual, err);
-        if (status == KKT_OK && kernel->score)
-            kernel->score(problem, &regions[r], expected, actual, score);
-        else if (status == KKT_OK)
-            score_elementwise(&regions[r], expected, actual, score);
-        expected += region_size(&regions[r]);
-    }
-    free(actual);
-    return status;
-}
-
-/* In double: i x parts may pass 2^63. */
-int64_t kkt_gate_part(int64_t i, int64_t checked, int64_t parts) {
-    if (checked >= parts || checked < 2)
-        return i;
-    return (int64_t)((double)i * (double)(parts - 1) / (double)(checked - 1) + 0.5);
-}
-
-kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
-                          const kkt_values *config, kkt_host_tensors *tensors, int64_t max_parts,
-                          kkt_score *score, kkt_error *err) {
-    const int64_t parts = kernel->part_count(problem, config, tensors);
-    const int64_t checked = max_parts > 0 && max_parts < parts ? max_parts : parts;
-    double *values = NULL;
-    int64_t room = 0;
-    kkt_status status = KKT_OK;
-    memset(score, 0, sizeof *score);
-    for (int64_t i = 0; i < checked && status == KKT_OK; i++) {
-        const int64_t part = kkt_gate_part(i, checked, parts);
-        kkt_region regions[KKT_REGIONS_MAX];
-        const int count = kernel->part_regions(problem, config, tensors, part, regions);
-        const int64_t size = kkt_regions_size(regions, count);
-        if (size > room) {
-            free(values);
-            values = calloc((size_t)size, sizeof *values);
-            room = values ? size : 0;
-        }
-        if (size > room) {
-            status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
-            break;
-        }
-        if (count == 0)
-            continue;
-        status = kernel->reference(problem, config, tensors, part, values, (size_t)size, err);
-        if (status == KKT_OK)
-            status =
-                kkt_gate_score_part(kernel, problem, tensors, regions, count, values, score, err);
-    }
-    free(values);
-    return status;
-}
+#include "base/parallel.h"
 
 /* ---- references, computed once for all candidates ---- */
 
@@ -218,31 +71,55 @@ static void arrange(const kkt_kernel *kernel, const kkt_values *problem, const k
     }
 }
 
+/* One part of a reference that is computed whole. */
+typedef struct whole_reference {
+    const kkt_kernel *kernel;
+    const kkt_values *problem, *config;
+    const kkt_host_tensors *inputs;
+    const int64_t *offsets; /* of each part in `expected`, and the total behind them */
+    double *expected;
+    kkt_status *statuses;
+    kkt_error *errors;
+} whole_reference;
+
+static void compute_part(void *context, int64_t part) {
+    const whole_reference *w = context;
+    const int64_t at = w->offsets[part], size = w->offsets[part + 1] - at;
+    kkt_host_tensors inputs = *w->inputs; /* with a cursor of its own */
+    if (size > 0)
+        w->statuses[part] = w->kernel->reference(w->problem, w->config, &inputs, part,
+                                                 w->expected + at, (size_t)size, &w->errors[part]);
+}
+
 static kkt_status reference_compute(const kkt_kernel *kernel, const kkt_values *problem,
                                     const kkt_values *config, reference *entry, kkt_error *err) {
     const int64_t parts = kernel->part_count(problem, config, &entry->inputs);
-    kkt_region regions[KKT_REGIONS_MAX];
-    int64_t total = 0;
-    for (int64_t part = 0; part < parts; part++) {
+    int64_t *offsets = calloc((size_t)parts + 1, sizeof *offsets);
+    kkt_status *statuses = calloc((size_t)parts + 1, sizeof *statuses), status = KKT_OK;
+    kkt_error *errors = calloc((size_t)parts + 1, sizeof *errors);
+    for (int64_t part = 0; offsets && part < parts; part++) {
+        kkt_region regions[KKT_REGIONS_MAX];
         const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
-        total += kkt_regions_size(regions, count);
+        offsets[part + 1] = offsets[part] + kkt_regions_size(regions, count);
     }
-    entry->expected = calloc((size_t)total + 1, sizeof *entry->expected);
-    if (!entry->expected)
-        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
-    double *at = entry->expected;
-    for (int64_t part = 0; part < parts; part++) {
-        const int count = kernel->part_regions(problem, config, &entry->inputs, part, regions);
-        const int64_t size = kkt_regions_size(regions, count);
-        if (count == 0)
-            continue;
-        kkt_status status =
-            kernel->reference(problem, config, &entry->inputs, part, at, (size_t)size, err);
-        if (status != KKT_OK)
-            return status;
-        at += size;
+    if (offsets)
+        entry->expected = calloc((size_t)offsets[parts] + 1, sizeof *entry->expected);
+    if (entry->expected && statuses && errors) {
+        whole_reference whole = {kernel,  problem,         config,   &entry->inputs,
+                                 offsets, entry->expected, statuses, errors};
+        kkt_parallel_for(parts, compute_part, &whole);
+        for (int64_t part = 0; part < parts && status == KKT_OK; part++) {
+            status = statuses[part];
+            if (status != KKT_OK && err)
+                *err = errors[part];
+        }
+    } else {
+        status = kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
     }
-    return KKT_OK;
+    free(offsets);
+    free(statuses);
+    free(errors);
+    return status;
 }
 
 static kkt_status cache_add(kkt_reference_cache *cache, reference *entry, kkt_error *err) {

@@ -101,6 +101,37 @@ static void test_formulas_off_the_table(void **state) {
                 1000.0 * 6 * (4 * 64 * 160 + 6 * 96 * 64 + 2 * 1315));
 }
 
+/* The pipeline whose states go through HBM, tensor by tensor. */
+static void test_materialized_kernels(void **state) {
+    (void)state;
+    const kkt_attention a = {.tokens = 32768,
+                             .sequences = 2,
+                             .heads_k = 16,
+                             .heads_v = 64,
+                             .dk = 128,
+                             .dv = 96,
+                             .element_bytes = 2,
+                             .gated = true};
+    const int64_t keys = INT64_C(32768) * 16 * 128 * 2;       /* q or k */
+    const int64_t values = INT64_C(32768) * 64 * 96 * 2;      /* v, u, v_new or o */
+    const int64_t w = INT64_C(32768) * 64 * 128 * 2;          /* w */
+    const int64_t scalars = INT64_C(32768) * 64 * 4;          /* beta or g */
+    const int64_t t = INT64_C(32768) * 64 * 32 * 2;           /* t at chunk 32 */
+    const int64_t states = INT64_C(1024) * 64 * 128 * 96 * 2; /* h at chunk 32 */
+    const int64_t ends = 2 * INT64_C(64) * 128 * 96 * 4;      /* h0 or ht */
+    assert_int_equal(kkt_traffic_wu_bytes(&a, 32, false),
+                     keys + values + 2 * scalars + t + w + values);
+    assert_int_equal(kkt_traffic_wu_bytes(&a, 32, true), keys + values + scalars + t + w + values);
+    assert_int_equal(kkt_traffic_state_bytes(&a, 32),
+                     keys + w + values + scalars + ends + states + values + ends);
+    assert_int_equal(kkt_traffic_output_bytes(&a, 32),
+                     2 * keys + values + states + scalars + values);
+    assert_int_equal(kkt_traffic_forward_given_t_bytes(&a, 32, false),
+                     2 * keys + values + 2 * scalars + t + ends + values + ends);
+    assert_int_equal(kkt_traffic_forward_given_t_bytes(&a, 32, true),
+                     2 * keys + values + scalars + t + ends + values + ends);
+}
+
 /* The transposed store of the coupling's intermediate: 64 passes with rows of 16 words, 8 to 16
  * with rows of 17; block padding alone changes nothing there. */
 static void test_transposed_store(void **state) {
@@ -132,6 +163,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_formulas_off_the_table),
+        cmocka_unit_test(test_materialized_kernels),
         cmocka_unit_test(test_transposed_store),
         cmocka_unit_test(test_wavefronts),
     };

@@ -1,0 +1,188 @@
+/* Scoring results against the reference. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "tuner/engine/gate.h"
+
+/* ---- scoring a part ---- */
+
+double kkt_score_rel_fro(const kkt_score *score) {
+    if (score->not_finite > 0)
+        return INFINITY;
+    double worst = 0.0;
+    for (int i = 0; i < KKT_TENSORS_MAX; i++) {
+        const double error = score->error_sq[i], reference = score->reference_sq[i];
+        if (error > 0.0)
+            worst = fmax(worst, reference > 0.0 ? sqrt(error / reference) : INFINITY);
+    }
+    return worst;
+}
+
+bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, size_t size) {
+    const double rel_fro = kkt_score_rel_fro(score);
+    char unused[1];
+    if (!finding) {
+        finding = unused;
+        size = sizeof unused;
+    }
+    if (score->not_finite)
+        snprintf(finding, size,
+                 "%" PRId64 " of %" PRId64 " elements are not finite or were never written",
+                 score->not_finite, score->elements);
+    else if (score->inexact)
+        snprintf(finding, size,
+                 "%" PRId64 " of %" PRId64 " elements that must be exact (0 or 1) are not",
+                 score->inexact, score->elements);
+    else if (!(rel_fro <= tolerance))
+        snprintf(finding, size, "relative error %.2e is above the tolerance %.1e", rel_fro,
+                 tolerance);
+    else
+        return true;
+    return false;
+}
+
+static void score_elementwise(const kkt_region *region, const double *expected,
+                              const double *actual, kkt_score *score) {
+    for (int64_t i = 0; i < region->rows * region->columns; i++) {
+        const kkt_misfit misfit = kkt_region_misfit(region, i / region->columns,
+                                                    i % region->columns, actual[i], expected[i]);
+        score->elements++;
+        score->growth = fmax(score->growth, fabs(expected[i]));
+        if (!isfinite(actual[i])) {
+            if (isfinite(expected[i]) && score->not_finite++ == 0)
+                score->first_not_finite = misfit;
+        } else if (isfinite(expected[i])) {
+            const double error = fabs(actual[i] - expected[i]);
+            if (error > score->max_abs)
+                score->worst = misfit;
+            score->max_abs = fmax(score->max_abs, error);
+            score->error_sq[region->tensor] += error * error;
+            score->reference_sq[region->tensor] += expected[i] * expected[i];
+        }
+    }
+}
+
+static int64_t region_size(const kkt_region *region) {
+    return region->rows * region->columns;
+}
+
+int64_t kkt_regions_size(const kkt_region *regions, int count) {
+    int64_t size = 0;
+    for (int r = 0; r < count; r++)
+        size += region_size(&regions[r]);
+    return size;
+}
+
+static kkt_status load_region(const kkt_host_tensors *tensors, const kkt_region *region,
+                              double *out, kkt_error *err) {
+    const kkt_host_tensor *host = &tensors->t[region->tensor];
+    if (!host->data)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "the result has no tensor %s", host->tensor.name);
+    const int64_t last = kkt_region_row(region, region->rows - 1) + region->columns;
+    if (last > kkt_tensor_elements(&host->tensor))
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "tensor %s has %" PRId64 " elements, a part of the result ends at %" PRId64,
+                        host->tensor.name, kkt_tensor_elements(&host->tensor), last);
+    for (int64_t i = 0; i < region->rows; i++)
+        for (int64_t j = 0; j < region->columns; j++)
+            out[i * region->columns + j] = kkt_dtype_load(host->tensor.dtype, host->data,
+                                                          (size_t)(kkt_region_row(region, i) + j));
+    return KKT_OK;
+}
+
+kkt_status kkt_gate_score_part(const kkt_kernel *kernel, const kkt_values *problem,
+                               const kkt_host_tensors *tensors, const kkt_region *regions,
+                               int count, const double *expected, kkt_score *score,
+                               kkt_error *err) {
+    double *actual = calloc((size_t)kkt_regions_size(regions, count) + 1, sizeof *actual);
+    if (!actual)
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the result");
+    kkt_status status = KKT_OK;
+    for (int r = 0; r < count && status == KKT_OK; r++) {
+        status = load_region(tensors, &regions[r], actual, err);
+        if (status == KKT_OK && kernel->score)
+            kernel->score(problem, &regions[r], expected, actual, score);
+        else if (status == KKT_OK)
+            score_elementwise(&regions[r], expected, actual, score);
+        expected += region_size(&regions[r]);
+    }
+    free(actual);
+    return status;
+}
+
+/* In double: i x parts may pass 2^63. */
+int64_t kkt_gate_part(int64_t i, int64_t checked, int64_t parts) {
+    if (checked >= parts || checked < 2)
+        return i;
+    return (int64_t)((double)i * (double)(parts - 1) / (double)(checked - 1) + 0.5);
+}
+
+/* ---- many parts ---- */
+
+/* Parts whose reference is computed at the same time, and held in memory together. */
+enum { BATCH = 16 };
+
+/* A part that is looked at. */
+typedef struct part_values {
+    int64_t part;
+    kkt_region regions[KKT_REGIONS_MAX];
+    int count;
+    double *values; /* NULL: out of memory, or an empty part */
+    kkt_status status;
+    kkt_error err;
+} part_values;
+
+typedef struct batch {
+    const kkt_kernel *kernel;
+    const kkt_values *problem, *config;
+    const kkt_host_tensors *tensors;
+    part_values parts[BATCH];
+} batch;
+
+static void compute_part(void *context, int64_t index) {
+    batch *b = context;
+    part_values *p = &b->parts[index];
+    kkt_host_tensors tensors = *b->tensors; /* with a cursor of its own */
+    p->count = b->kernel->part_regions(b->problem, b->config, &tensors, p->part, p->regions);
+    if (p->count == 0)
+        return;
+    const int64_t size = kkt_regions_size(p->regions, p->count);
+    p->values = calloc((size_t)size + 1, sizeof *p->values);
+    p->status = p->values
+                    ? b->kernel->reference(b->problem, b->config, &tensors, p->part, p->values,
+                                           (size_t)size, &p->err)
+                    : kkt_fail(&p->err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
+}
+
+kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
+                          const kkt_values *config, kkt_host_tensors *tensors, int64_t max_parts,
+                          kkt_score *score, kkt_error *err) {
+    const int64_t parts = kernel->part_count(problem, config, tensors);
+    const int64_t checked = max_parts > 0 && max_parts < parts ? max_parts : parts;
+    kkt_status status = KKT_OK;
+    memset(score, 0, sizeof *score);
+    for (int64_t first = 0; first < checked && status == KKT_OK; first += BATCH) {
+        batch b = {.kernel = kernel, .problem = problem, .config = config, .tensors = tensors};
+        const int64_t count = checked - first < BATCH ? checked - first : BATCH;
+        for (int64_t i = 0; i < count; i++)
+            b.parts[i].part = kkt_gate_part(first + i, checked, parts);
+        kkt_parallel_for(count, compute_part, &b);
+        for (int64_t i = 0; i < count; i++) {
+            part_values *p = &b.parts[i];
+            if (status == KKT_OK && p->status != KKT_OK) {
+                status = p->status;
+                if (err)
+                    *err = p->err;
+            }
+            if (status == KKT_OK && p->count > 0)
+                status = kkt_gate_score_part(kernel, problem, tensors, p->regions, p->count,
+                                             p->values, score, err);
+            free(p->values);
+        }
+    }
+    return status;
+}
