@@ -12,6 +12,7 @@
 #include "cli/pool_open.h"
 #include "cli/progress.h"
 #include "cli/run_log.h"
+#include "cli/run_result.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
 #include "tuner/engine/session.h"
@@ -145,189 +146,6 @@ static void note_file(void *context, const char *path) {
     kkt_json_add_string(j->files, NULL, path);
 }
 
-/* A canonical text as a person would type it: without what is the default anyway. */
-static void short_cell(kkt_table *out, const kkt_param_table *table, const char *canonical) {
-    kkt_values values;
-    kkt_text text = {0};
-    kkt_params_defaults(table, &values);
-    if (kkt_params_parse(table, canonical, &values, NULL, NULL) == KKT_OK) {
-        kkt_params_format_short(table, &values, &text);
-    } else {
-        kkt_text_add(&text, canonical);
-    }
-    kkt_table_cell(out, "%s", kkt_text_get(&text));
-    kkt_text_free(&text);
-}
-
-/* Beside the time: what the choice was made by, or what was expected. */
-static void cell_figure(kkt_table *out, kkt_objective objective, const kkt_entry *e) {
-    double cost = kkt_objective_cost(objective, e->predicted_us, e->energy_mj, e->rel_fro);
-    if (!isfinite(cost)) {
-        kkt_table_cell(out, "-");
-    } else if (objective == KKT_OBJECTIVE_ERROR) {
-        kkt_table_cell(out, "%.3g", cost);
-    } else {
-        kkt_table_cell(out, "%.1f", cost);
-    }
-}
-
-static void print_best(const kkt_view *view) {
-    static const char *const figures[] = {[KKT_OBJECTIVE_TIME] = "predicted us",
-                                          [KKT_OBJECTIVE_ENERGY] = "energy mJ",
-                                          [KKT_OBJECTIVE_ERROR] = "relative error"};
-    const char *const headings[] = {"kernel",     "problem",
-                                    "C",          "time us",
-                                    "ties",       figures[view->objective],
-                                    "provenance", "configuration (what is not the default)"};
-    kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
-    for (size_t i = 0; i < view->entry_count; i++) {
-        const kkt_entry *e = &view->entries[i];
-        const kkt_kernel *kernel = NULL;
-        const kkt_style *style = kkt_style_find(e->style);
-        if (!e->best_of_problem || !style || kkt_kernel_parse(e->kernel, &kernel, NULL) != KKT_OK) {
-            continue;
-        }
-        kkt_table_cell(table, "%s", e->kernel);
-        short_cell(table, &kernel->problem, e->problem);
-        if (e->chunk > 0) {
-            kkt_table_cell(table, "%lld", (long long)e->chunk);
-        } else {
-            kkt_table_cell(table, "-");
-        }
-        if (isfinite(e->time_us)) {
-            kkt_table_cell(table, "%.1f", e->time_us);
-        } else {
-            kkt_table_cell(table, "-");
-        }
-        kkt_table_cell(table, "%zu", e->tie_count);
-        cell_figure(table, view->objective, e);
-        kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
-        short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
-    }
-    kkt_table_print(table, stdout);
-    kkt_table_close(table);
-}
-
-/* A kernel's macros in the header are not those of the row above where another chunk size is the
- * faster one by itself: said for the problem that the macros are of. */
-static void print_macros(const kkt_view *view) {
-    const char *kernel = NULL;
-    for (size_t i = 0; i < view->entry_count; i++) {
-        const kkt_entry *first = &view->entries[i];
-        if (first->model_only || (kernel && strcmp(kernel, first->kernel) == 0)) {
-            continue;
-        }
-        kernel = first->kernel;
-        const kkt_entry *taken = kkt_view_standing(view, kernel, first->problem, 0);
-        if (!taken || taken->best_of_problem) {
-            continue;
-        }
-        bool timed = isfinite(taken->time_us);
-        const kkt_curve *curve = kkt_view_chunk(view, kernel, first->problem)->curve;
-        printf("%s: the header's macros are those of C = %lld (%.1f us%s on the first problem), ",
-               kernel, (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
-               timed ? "" : " predicted");
-        if (curve) {
-            printf("at which %s takes least time; its table has every C\n", curve->pipeline->name);
-        } else {
-            printf("which stands until a pipeline is timed with each C; its table has every C\n");
-        }
-    }
-}
-
-static void add_counts(kkt_json *root, const kkt_session_counts *c) {
-    const struct {
-        const char *name;
-        int64_t value;
-    } rows[] = {
-        {"enumerated", c->enumerated},
-        {"rejected", c->rejected},
-        {"compiled", c->compiled},
-        {"build_failed", c->build_failed},
-        {"verified", c->verified},
-        {"wrong_result", c->wrong_result},
-        {"racy", c->racy},
-        {"launch_failed", c->launch_failed},
-        {"timed_out", c->timed_out},
-        {"crashed", c->crashed},
-        {"noisy", c->noisy},
-        {"measured", c->measured},
-        {"replayed", c->replayed},
-        {"reused", c->reused},
-        {"quarantined", c->quarantined},
-        {"counted", c->counted},
-        {"disturbed", c->disturbed},
-        {"pipelines", c->pipelines},
-    };
-    kkt_json *counts = kkt_json_add_object(root, "candidates");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        kkt_json_add_int(counts, rows[i].name, rows[i].value);
-    }
-}
-
-static void print_summary_json(job *j, const kkt_view *view, const kkt_session_summary *summary) {
-    kkt_json *root = kkt_json_object();
-    kkt_json_add_string(root, "schema", "kkttune.run/1");
-    kkt_json_add_string(root, "arch", j->options.arch->name);
-    kkt_json_add_string(root, "device", j->options.device->full_name);
-    kkt_json_add_string(root, "device_id", j->options.device->name);
-    kkt_json_add_string(root, "tier", kkt_tier_name(summary->tier));
-    add_counts(root, &summary->counts);
-    kkt_json *best = kkt_json_add_array(root, "best");
-    for (size_t i = 0; i < view->entry_count; i++) {
-        if (view->entries[i].best_of_problem) {
-            kkt_entry_add_json(&view->entries[i], best, NULL);
-        }
-    }
-    kkt_pipelines_add_json(view, j->options.pipeline, root);
-    kkt_json_add_root(root, "files", j->files);
-    j->files = NULL;
-    kkt_json_add_real(root, "seconds", summary->seconds);
-    kkt_json_add_bool(root, "interrupted", summary->interrupted);
-    if (summary->counters_note[0] != '\0') {
-        kkt_json_add_string(root, "counters_note", summary->counters_note);
-    }
-    kkt_print_json(root);
-}
-
-static void print_summary(job *j, const kkt_view *view, const kkt_session_summary *summary) {
-    const kkt_session_counts *c = &summary->counts;
-    print_best(view);
-    if (!j->options.kernel) {
-        kkt_pipelines_print(view, j->options.pipeline);
-    }
-    print_macros(view);
-    printf("tier %s: %lld configurations, %lld rejected, %lld compiled, %lld measured, %lld "
-           "replayed, %lld reused in %.1f s\n",
-           kkt_tier_name(summary->tier), (long long)c->enumerated, (long long)c->rejected,
-           (long long)c->compiled, (long long)c->measured, (long long)c->replayed,
-           (long long)c->reused, summary->seconds);
-    int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
-                     c->crashed + c->noisy;
-    if (failed > 0) {
-        printf("%lld candidates failed: %lld build, %lld wrong, %lld racy, %lld launch, %lld "
-               "timed out, %lld crashed, %lld noisy; the report says which and why\n",
-               (long long)failed, (long long)c->build_failed, (long long)c->wrong_result,
-               (long long)c->racy, (long long)c->launch_failed, (long long)c->timed_out,
-               (long long)c->crashed, (long long)c->noisy);
-    }
-    if (c->quarantined > 0) {
-        printf("%lld of the reused candidates failed in an earlier run and were not tried again; "
-               "--retry does\n",
-               (long long)c->quarantined);
-    }
-    if (c->pipelines > 0) {
-        printf("%lld whole pipelines were timed end to end\n", (long long)c->pipelines);
-    }
-    if (c->disturbed > 0) {
-        printf("%lld timings were disturbed by something else on the GPU; their rows say by what\n",
-               (long long)c->disturbed);
-    }
-    for (const kkt_json *file = kkt_json_first(j->files); file; file = kkt_json_next(file)) {
-        printf("%s\n", kkt_json_as_string(file));
-    }
-}
-
 static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_error *err) {
     kkt_view view;
     bool compiles = !kkt_compile_pool_unavailable(j->pool);
@@ -350,10 +168,12 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
     if (status != KKT_OK) {
         return status;
     }
+    const kkt_run_result result = {&view, summary, &j->options, j->files, j->arena};
     if (j->json) {
-        print_summary_json(j, &view, summary);
+        kkt_run_result_print_json(&result);
+        j->files = NULL; /* part of what was printed */
     } else {
-        print_summary(j, &view, summary);
+        kkt_run_result_print(&result);
     }
     return KKT_OK;
 }

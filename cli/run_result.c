@@ -1,0 +1,256 @@
+#include "cli/run_result.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/pipeline_print.h"
+#include "reports/report.h"
+
+/* ---- the best of each problem ---- */
+
+/* Walks through the best entries: those of the problem that was asked for first. */
+typedef struct best_rows {
+    const kkt_view *view;
+    const char *asked; /* NULL: no problem was named */
+    bool others;
+    size_t at;
+} best_rows;
+
+static best_rows best_begin(const kkt_run_result *r) {
+    best_rows rows = {.view = r->view, .others = true};
+    const kkt_kernel *kernel = r->options->kernel;
+    if (kernel && r->options->problem) {
+        kkt_values values;
+        kkt_text text = {0};
+        kkt_params_defaults(&kernel->problem, &values);
+        kkt_params_parse(&kernel->problem, r->options->problem, &values, NULL, NULL);
+        kkt_params_format(&kernel->problem, &values, &text);
+        rows.asked = kkt_arena_strdup(r->arena, kkt_text_get(&text));
+        rows.others = false;
+        kkt_text_free(&text);
+    }
+    return rows;
+}
+
+static const kkt_entry *best_next(best_rows *rows) {
+    for (;;) {
+        while (rows->at < rows->view->entry_count) {
+            const kkt_entry *e = &rows->view->entries[rows->at++];
+            bool own = rows->asked && strcmp(e->problem, rows->asked) == 0;
+            if (e->best_of_problem && own == !rows->others) {
+                return e;
+            }
+        }
+        if (rows->others) {
+            return NULL;
+        }
+        rows->others = true;
+        rows->at = 0;
+    }
+}
+
+/* A canonical text as a person would type it: without what is the default anyway. */
+static void short_cell(kkt_table *out, const kkt_param_table *table, const char *canonical) {
+    kkt_values values;
+    kkt_text text = {0};
+    kkt_params_defaults(table, &values);
+    if (kkt_params_parse(table, canonical, &values, NULL, NULL) == KKT_OK) {
+        kkt_params_format_short(table, &values, &text);
+    } else {
+        kkt_text_add(&text, canonical);
+    }
+    kkt_table_cell(out, "%s", kkt_text_get(&text));
+    kkt_text_free(&text);
+}
+
+/* Beside the time: what the choice was made by, or what was expected. */
+static void cell_figure(kkt_table *out, kkt_objective objective, const kkt_entry *e) {
+    double cost = kkt_objective_cost(objective, e->predicted_us, e->energy_mj, e->rel_fro);
+    if (!isfinite(cost)) {
+        kkt_table_cell(out, "-");
+    } else if (objective == KKT_OBJECTIVE_ERROR) {
+        kkt_table_cell(out, "%.3g", cost);
+    } else {
+        kkt_table_cell(out, "%.1f", cost);
+    }
+}
+
+static void print_best(const kkt_run_result *r) {
+    static const char *const figures[] = {[KKT_OBJECTIVE_TIME] = "predicted us",
+                                          [KKT_OBJECTIVE_ENERGY] = "energy mJ",
+                                          [KKT_OBJECTIVE_ERROR] = "relative error"};
+    const char *const headings[] = {"kernel",     "problem",
+                                    "C",          "time us",
+                                    "ties",       figures[r->view->objective],
+                                    "provenance", "configuration (what is not the default)"};
+    kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
+    const kkt_entry *e;
+    best_rows rows = best_begin(r);
+    while ((e = best_next(&rows)) != NULL) {
+        const kkt_kernel *kernel = NULL;
+        const kkt_style *style = kkt_style_find(e->style);
+        if (!style || kkt_kernel_parse(e->kernel, &kernel, NULL) != KKT_OK) {
+            continue;
+        }
+        kkt_table_cell(table, "%s", e->kernel);
+        short_cell(table, &kernel->problem, e->problem);
+        if (e->chunk > 0) {
+            kkt_table_cell(table, "%lld", (long long)e->chunk);
+        } else {
+            kkt_table_cell(table, "-");
+        }
+        if (isfinite(e->time_us)) {
+            kkt_table_cell(table, "%.1f", e->time_us);
+        } else {
+            kkt_table_cell(table, "-");
+        }
+        kkt_table_cell(table, "%zu", e->tie_count);
+        cell_figure(table, r->view->objective, e);
+        kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
+        short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
+    }
+    kkt_table_print(table, stdout);
+    kkt_table_close(table);
+}
+
+/* A kernel's macros in the header are not those of the row above where another chunk size is the
+ * faster one by itself: said for the problem that the macros are of. */
+static void print_macros(const kkt_view *view) {
+    const char *kernel = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *first = &view->entries[i];
+        if (first->model_only || (kernel && strcmp(kernel, first->kernel) == 0)) {
+            continue;
+        }
+        kernel = first->kernel;
+        const kkt_entry *taken = kkt_view_standing(view, kernel, first->problem, 0);
+        if (!taken || taken->best_of_problem) {
+            continue;
+        }
+        bool timed = isfinite(taken->time_us);
+        const kkt_curve *curve = kkt_view_chunk(view, kernel, first->problem)->curve;
+        printf("%s: the header's macros are those of C = %lld (%.1f us%s on the first problem), ",
+               kernel, (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
+               timed ? "" : " predicted");
+        if (curve) {
+            printf("at which %s takes least time; its table has every C\n", curve->pipeline->name);
+        } else {
+            printf("which stands until a pipeline is timed with each C; its table has every C\n");
+        }
+    }
+}
+
+static void add_counts(kkt_json *root, const kkt_session_counts *c) {
+    const struct {
+        const char *name;
+        int64_t value;
+    } rows[] = {
+        {"enumerated", c->enumerated},
+        {"rejected", c->rejected},
+        {"compiled", c->compiled},
+        {"build_failed", c->build_failed},
+        {"verified", c->verified},
+        {"wrong_result", c->wrong_result},
+        {"racy", c->racy},
+        {"launch_failed", c->launch_failed},
+        {"timed_out", c->timed_out},
+        {"crashed", c->crashed},
+        {"noisy", c->noisy},
+        {"measured", c->measured},
+        {"replayed", c->replayed},
+        {"reused", c->reused},
+        {"quarantined", c->quarantined},
+        {"counted", c->counted},
+        {"disturbed", c->disturbed},
+        {"pipelines", c->pipelines},
+    };
+    kkt_json *counts = kkt_json_add_object(root, "candidates");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kkt_json_add_int(counts, rows[i].name, rows[i].value);
+    }
+}
+
+/* Old times alone stand behind a tier that says measured or replayed: why. */
+static void print_staleness(const kkt_view *view) {
+    const kkt_entry *stale = NULL;
+    for (size_t i = 0; i < view->row_count; i++) {
+        if (kkt_entry_measured(&view->rows[i]) && !view->rows[i].stale_reason) {
+            return;
+        }
+        if (kkt_entry_measured(&view->rows[i]) && !stale) {
+            stale = &view->rows[i];
+        }
+    }
+    if (stale) {
+        printf(", all of it stale (%s)", stale->stale_reason);
+    }
+}
+
+void kkt_run_result_print_json(const kkt_run_result *r) {
+    kkt_json *root = kkt_json_object();
+    kkt_json_add_string(root, "schema", "kkttune.run/1");
+    kkt_json_add_string(root, "arch", r->options->arch->name);
+    kkt_json_add_string(root, "device", r->options->device->full_name);
+    kkt_json_add_string(root, "device_id", r->options->device->name);
+    kkt_json_add_string(root, "tier", kkt_tier_name(r->summary->tier));
+    add_counts(root, &r->summary->counts);
+    kkt_json *best = kkt_json_add_array(root, "best");
+    const kkt_entry *entry;
+    best_rows rows = best_begin(r);
+    while ((entry = best_next(&rows)) != NULL) {
+        kkt_entry_add_json(entry, best, NULL);
+    }
+    kkt_pipelines_add_json(r->view, r->options->pipeline, root);
+    kkt_json_add_root(root, "files", r->files);
+    kkt_json_add_real(root, "seconds", r->summary->seconds);
+    kkt_json_add_bool(root, "interrupted", r->summary->interrupted);
+    if (r->summary->counters_note[0] != '\0') {
+        kkt_json_add_string(root, "counters_note", r->summary->counters_note);
+    }
+    kkt_print_json(root);
+}
+
+void kkt_run_result_print(const kkt_run_result *r) {
+    const kkt_session_counts *c = &r->summary->counts;
+    print_best(r);
+    if (!r->options->kernel) {
+        kkt_pipelines_print(r->view, r->options->pipeline);
+    }
+    print_macros(r->view);
+    printf("tier %s", kkt_tier_name(r->summary->tier));
+    if (r->summary->tier == KKT_TIER_MEASURED || r->summary->tier == KKT_TIER_REPLAYED) {
+        print_staleness(r->view);
+    }
+    printf(": %lld configurations, %lld rejected, %lld compiled, %lld measured, %lld "
+           "replayed, %lld reused in %.1f s\n",
+           (long long)c->enumerated, (long long)c->rejected, (long long)c->compiled,
+           (long long)c->measured, (long long)c->replayed, (long long)c->reused,
+           r->summary->seconds);
+    int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
+                     c->crashed + c->noisy;
+    if (failed > 0) {
+        printf("%lld candidates failed: %lld build, %lld wrong, %lld racy, %lld launch, %lld "
+               "timed out, %lld crashed, %lld noisy; the report says which and why\n",
+               (long long)failed, (long long)c->build_failed, (long long)c->wrong_result,
+               (long long)c->racy, (long long)c->launch_failed, (long long)c->timed_out,
+               (long long)c->crashed, (long long)c->noisy);
+    }
+    if (c->quarantined > 0) {
+        printf("%lld of the reused candidates failed in an earlier run and were not tried again; "
+               "--retry does\n",
+               (long long)c->quarantined);
+    }
+    if (c->pipelines > 0) {
+        printf("%lld whole pipelines were timed end to end\n", (long long)c->pipelines);
+    }
+    if (c->disturbed > 0) {
+        printf("%lld timings were disturbed by something else on the GPU; their rows say by what\n",
+               (long long)c->disturbed);
+    }
+    for (const kkt_json *file = kkt_json_first(r->files); file; file = kkt_json_next(file)) {
+        printf("%s\n", kkt_json_as_string(file));
+    }
+}
