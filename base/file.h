@@ -1,6 +1,6 @@
 /* Files and folders. All writing of results goes through kkt_file_write: a temporary file in the
- * same folder, flushed, then renamed, so that a reader never sees half a file. What a killed process
- * leaves of that is taken and renamed by the next who writes the same file. */
+ * same folder, flushed, then renamed, so that a reader never sees half a file. What a killed
+ * process leaves of that is taken and renamed by the next who writes the same file. */
 #ifndef KKT_BASE_FILE_H
 #define KKT_BASE_FILE_H
 
