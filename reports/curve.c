@@ -446,14 +446,21 @@ const kkt_standing *kkt_view_chunk(const kkt_view *view, const char *kernel, con
     return &none;
 }
 
-kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, bool real, kkt_arena *arena,
-                           kkt_view *view, kkt_error *err) {
+static bool has_member(const kkt_pipeline *pipeline, const char *kernel) {
+    for (const char *const *member = pipeline->members; *member != NULL; member++)
+        if (strcmp(*member, kernel) == 0)
+            return true;
+    return false;
+}
+
+kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, const char *only, bool real,
+                           kkt_arena *arena, kkt_view *view, kkt_error *err) {
     maker m = {.arena = arena, .view = view, .real = real};
     size_t count;
     kkt_status status = KKT_OK;
     const kkt_pipeline *const *all = kkt_pipelines(&count);
     for (size_t i = 0; i < count && status == KKT_OK; i++)
-        if (kkt_pipeline_open(all[i], &m.p, NULL))
+        if ((only == NULL || has_member(all[i], only)) && kkt_pipeline_open(all[i], &m.p, NULL))
             status = make_pipeline(&m, db, freshness, err);
     for (size_t i = 0; i < m.count; i++)
         choose(&m.curves[i]);

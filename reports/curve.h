@@ -60,10 +60,11 @@ typedef struct kkt_standing {
     const kkt_curve *curve;
 } kkt_standing;
 
-/* Adds curves and standing chunk sizes to a view whose entries are chosen. `real`: what the fake
- * backend made up does not count. `db` NULL: the model alone. */
-kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, bool real, kkt_arena *arena,
-                           kkt_view *view, kkt_error *err);
+/* Adds curves and standing chunk sizes to a view whose entries are chosen: of the pipelines that
+ * use kernel `only`, or of all (NULL). `real`: what the fake backend made up does not count. `db`
+ * NULL: the model alone. */
+kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, const char *only, bool real,
+                           kkt_arena *arena, kkt_view *view, kkt_error *err);
 
 /* Never NULL: what the view knows, else KKT_DEFAULT_CHUNK. */
 const kkt_standing *kkt_view_chunk(const kkt_view *view, const char *kernel, const char *problem);

@@ -460,7 +460,7 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
     choose(&b);
     mark_best(out);
     kkt_view_sort_rejects(out);
-    kkt_status status = kkt_curves_make(db, freshness, b.real, arena, out, err);
+    kkt_status status = kkt_curves_make(db, freshness, kernel, b.real, arena, out, err);
     if (kernel != NULL) {
         out->entry_count = keep_only(kernel, out->entries, out->entry_count);
         out->row_count = keep_only(kernel, b.rows, out->row_count);
