@@ -104,13 +104,29 @@ static void print_rows(const kkt_view *view) {
     kkt_table_close(table);
 }
 
-void kkt_pipelines_print(const kkt_view *view, const kkt_pipeline *only) {
+/* Whether a curve is of the problem; a text that is none has been refused long before. */
+static bool is_of(const kkt_curve *curve, const char *problem) {
+    const kkt_kernel *whole = NULL;
+    kkt_values values;
+    kkt_text text = {0};
+    if (!problem || kkt_kernel_parse(curve->pipeline->whole, &whole, NULL) != KKT_OK) {
+        return true;
+    }
+    kkt_params_defaults(&whole->problem, &values);
+    kkt_params_parse(&whole->problem, problem, &values, NULL, NULL);
+    kkt_params_format(&whole->problem, &values, &text);
+    bool same = strcmp(kkt_text_get(&text), curve->problem) == 0;
+    kkt_text_free(&text);
+    return same;
+}
+
+void kkt_pipelines_print(const kkt_view *view, const kkt_pipeline *only, const char *problem) {
     if (!only) {
         print_rows(view);
         return;
     }
     for (size_t i = 0; i < view->curve_count; i++) {
-        if (wanted(&view->curves[i], only)) {
+        if (wanted(&view->curves[i], only) && is_of(&view->curves[i], problem)) {
             kkt_curve_print(&view->curves[i]);
         }
     }

@@ -82,7 +82,7 @@ static void test_json_members(void **state) {
         bool timed = strcmp(kkt_json_string(entry, "provenance"), "measured") == 0;
         assert_int_equal(kkt_json_get(entry, "time_us") != NULL, timed);
         assert_int_equal(kkt_json_get(entry, "measured_on") != NULL, timed);
-        assert_string_equal(kkt_json_string(entry, "kernel"), "kkt_solve");
+        assert_true(!timed || strcmp(kkt_json_string(entry, "kernel"), "kkt_solve") == 0);
         assert_true(kkt_json_int(kkt_json_get(entry, "config"), "chunk", &chunk));
         if (timed && chunk == 64 && measured == NULL)
             measured = entry;
@@ -103,7 +103,8 @@ static void test_json_members(void **state) {
 
     const kkt_json *choice = kkt_json_first(kkt_json_get(root, "chunk_choice"));
     int64_t best = 0;
-    assert_string_equal(kkt_json_string(choice, "pipeline"), "kkt_solve");
+    while (strcmp(kkt_json_string(choice, "pipeline"), "kkt_solve") != 0)
+        choice = kkt_json_next(choice);
     assert_true(kkt_json_int(choice, "best", &best));
     assert_int_equal(best, 64);
     assert_int_equal(kkt_json_count(kkt_json_get(choice, "curve")), 4);
