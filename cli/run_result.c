@@ -217,7 +217,7 @@ void kkt_run_result_print(const kkt_run_result *r) {
     const kkt_session_counts *c = &r->summary->counts;
     print_best(r);
     if (!r->options->kernel) {
-        kkt_pipelines_print(r->view, r->options->pipeline);
+        kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);
     }
     print_macros(r->view);
     printf("tier %s", kkt_tier_name(r->summary->tier));
