@@ -29,7 +29,8 @@ typedef enum kkt_expectation {
 } kkt_expectation;
 const char *kkt_expectation_name(kkt_expectation expectation); /* "lower", ... "as_predicted" */
 
-/* Two configurations, each "k=v,..." on top of the base; "" is the base itself. */
+/* Two configurations, each "k=v,..." on top of the base, and after a ';' on top of that; "" is the
+ * base itself. */
 typedef struct kkt_comparison {
     int64_t chunk; /* the base's chunk that it is for; 0: any */
     const char *from, *to;
@@ -43,6 +44,8 @@ typedef struct kkt_comparison {
 typedef struct kkt_claim {
     const char *name;      /* "block_pad" */
     const char *statement; /* one sentence */
+    const char *account;   /* what the model says of it: the resource that decides, with figures;
+                              NULL: nothing */
     kkt_figure figure;
     const kkt_comparison *comparisons;
     size_t count;

@@ -66,9 +66,17 @@ static void add_single_moves(const builder *b) {
     }
 }
 
+/* `patch` over the base, part by part (claim.h). */
 static bool patched(const builder *b, const char *patch, kkt_values *out) {
     *out = b->set->points[0].config;
-    return kkt_params_parse(&b->variant->params, patch, out, NULL, NULL) == KKT_OK;
+    for (const char *part = patch; part; part = strchr(part, ';')) {
+        part += *part == ';';
+        const char *text = kkt_arena_printf(b->arena, "%.*s", (int)strcspn(part, ";"), part);
+        if (kkt_params_parse(&b->variant->params, text, out, NULL, NULL) != KKT_OK) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void add_claim(const builder *b, const kkt_claim *claim) {

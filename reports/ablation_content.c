@@ -47,13 +47,27 @@ static void add_pair(kkt_document *document, kkt_row *line, const kkt_ablation_r
         kkt_document_cell(document, line, "%.0f", to);
 }
 
+/* What the model says takes the time: "hbm", or "shared_bandwidth -> hbm". */
+static void add_limiters(kkt_document *document, kkt_row *line, const kkt_ablation_row *row) {
+    const kkt_move_point *from = row->from->point, *to = row->to->point;
+    const char *a = kkt_limiter_name(from->prediction.limiter);
+    const char *b = kkt_limiter_name(to->prediction.limiter);
+    if (!from->known || !to->known)
+        kkt_document_cell(document, line, "-");
+    else if (strcmp(a, b) == 0)
+        kkt_document_cell(document, line, "%s", b);
+    else
+        kkt_document_cell(document, line, "%s -> %s", a, b);
+}
+
 /* The changes that both tables show, in the order of their headings. */
 #define CHANGE_HEADINGS                                                                            \
-    "#time predicted", "#wavefronts predicted", "#wavefronts counted", "#instructions counted",    \
-        "#registers compiled", "#blocks per SM", "#time"
+    "#time predicted", "limited by", "#wavefronts predicted", "#wavefronts counted",               \
+        "#instructions counted", "#registers compiled", "#blocks per SM", "#time"
 
 static void add_changes(kkt_document *document, kkt_row *line, const kkt_ablation_row *row) {
     add_change(document, line, row, KKT_EVIDENCE_PREDICTED, KKT_FIGURE_TIME);
+    add_limiters(document, line, row);
     add_change(document, line, row, KKT_EVIDENCE_PREDICTED, KKT_FIGURE_WAVEFRONTS);
     add_change(document, line, row, KKT_EVIDENCE_COUNTED, KKT_FIGURE_WAVEFRONTS);
     add_change(document, line, row, KKT_EVIDENCE_COUNTED, KKT_FIGURE_INSTRUCTIONS);
@@ -65,8 +79,8 @@ static void add_changes(kkt_document *document, kkt_row *line, const kkt_ablatio
 /* ---- claims ---- */
 
 static void add_verdicts(const kkt_ablation_set *set, kkt_document *document) {
-    static const char *const headings[] = {"claim",   "what is claimed", "decided by",
-                                           "verdict", "where",           NULL};
+    static const char *const headings[] = {
+        "claim", "what is claimed", "what the model says", "decided by", "verdict", "where", NULL};
     size_t count;
     kkt_claim_summary *claims = kkt_ablation_claims(set, document->arena, &count);
     kkt_document_heading(document, 2, "Claims");
@@ -75,6 +89,8 @@ static void add_verdicts(const kkt_ablation_set *set, kkt_document *document) {
         kkt_row *line = kkt_document_row(document, table);
         kkt_document_cell(document, line, "%s", claims[i].claim->name);
         kkt_document_cell(document, line, "%s", claims[i].claim->statement);
+        kkt_document_cell(document, line, "%s",
+                          claims[i].claim->account ? claims[i].claim->account : "");
         kkt_document_cell(document, line, "%s", kkt_figure_name(claims[i].claim->figure));
         kkt_document_cell(document, line, "%s", kkt_finding_words(claims[i].finding));
         kkt_document_cell(document, line, "%s", claims[i].where);
@@ -163,7 +179,8 @@ static void add_head(const kkt_ablation_set *set, kkt_document *document) {
         "Times were taken interleaved, unless a note says otherwise; in brackets is what the "
         "intervals of both medians allow. "
         "Where those overlap, the difference is within noise and decides nothing. A prediction "
-        "alone decides nothing either.");
+        "alone decides nothing either: what the model says, and what it says limits a "
+        "configuration, stand beside for comparison.");
     kkt_text_free(&problem);
 }
 

@@ -46,6 +46,9 @@ static void add_point(kkt_json *parent, const char *key, const kkt_ablation_poin
     kkt_json_add_string(object, "stale_reason", point->stale_reason);
     kkt_json_add_string(object, "gpu", point->gpu);
     kkt_json_add_string(object, "driver", point->driver);
+    kkt_json_add_string(object, "limiter",
+                        point->point->known ? kkt_limiter_name(point->point->prediction.limiter)
+                                            : NULL);
     add_figures(object, point);
 }
 
@@ -78,6 +81,7 @@ static void add_claim(const kkt_ablation_set *set, const kkt_claim_summary *summ
     kkt_json *object = kkt_json_add_object(array, NULL);
     kkt_json_add_string(object, "name", summary->claim->name);
     kkt_json_add_string(object, "statement", summary->claim->statement);
+    kkt_json_add_string(object, "account", summary->claim->account);
     kkt_json_add_string(object, "figure", kkt_figure_name(summary->claim->figure));
     kkt_json_add_string(object, "verdict", kkt_finding_name(summary->finding));
     kkt_json_add_string(object, "where", summary->where);

@@ -1,14 +1,17 @@
 /* What is said of the solver's parameters, in print and here, as comparisons to be measured. Chain
- * lengths and work: docs/model.md, section 1. All but the last few are about couplings through
- * shared memory, whatever the base of the ablation is.
+ * lengths and work: docs/model.md, section 1; wavefronts: section 9. The first ones are about
+ * couplings through shared memory, the others about couplings in registers, whatever the base of
+ * the ablation is.
  *
- * A parameter that the row-wise inverse leaves without effect must have its default there, hence
- * the long texts of its side. */
+ * A parameter that a way or the row-wise inverse leaves without effect must have its default there,
+ * hence the long texts. Sides in registers take four heads a block, which problems with four value
+ * heads a key head have. */
 #include "kernels/kkt_solve/kkt_solve.h"
 
 /* What only couplings in registers have, and what they need otherwise. */
 #define SHARED                                                                                     \
-    ",mma=mma_sync,store=staged,chunks_per_block=1,min_blocks=0,carveout=0,kload=cp_async"
+    ",mma=mma_sync,store=staged,share=key_head,warps_per_head=1,chunks_per_block=1,min_blocks=0,"  \
+    "carveout=0,kload=cp_async"
 #define BLOCKS(BASE, COUPLE) "inverse=recursive,base=" #BASE ",couple=" COUPLE SHARED
 #define BLOCKED BLOCKS(16, "tf32")
 #define FLAT "inverse=flat,base=16,couple=tf32" SHARED
@@ -16,6 +19,15 @@
     "inverse=row,base=16,couple=tf32,block_pad=1,transpose=0,negate_early=1,"                      \
     "assemble_fused=1" SHARED
 #define FP32 BLOCKS(16, "fp32")
+#define ONE_HEAD ";heads_per_block=1,threads=128" /* for what does not fit with more at C = 128 */
+
+/* Couplings in registers: what both sides have, and the point that the others move from. */
+#define NOT_SHARED                                                                                 \
+    "block_pad=1,row_stride=16,transpose=0,negate_early=1,assemble_fused=1,share=key_head,"        \
+    "warps_per_head=1,chunks_per_block=1,min_blocks=0,carveout=0,kload=cp_async,mma=mma_sync,"     \
+    "heads_per_block=4,threads=128,"
+#define REGISTERS NOT_SHARED "inverse=recursive,base=8,couple=fp16,store=tma_halves"
+#define SMALL NOT_SHARED "inverse=recursive,base=8,couple=bf16x3,store=tma"
 
 #define WAVEFRONTS_WITHIN 0.05 /* predicted against counted */
 #define TIME_WITHIN 0.02       /* what counts as the same time */
@@ -37,7 +49,7 @@
 static const kkt_comparison recursive_row[] = {
     {.chunk = 32, .from = ROW, .to = BLOCKED, .expect = KKT_EXPECT_LOWER},
     {.chunk = 64, .from = ROW, .to = BLOCKED, .expect = KKT_EXPECT_LOWER},
-    {.chunk = 128, .from = ROW, .to = BLOCKED, .expect = KKT_EXPECT_LOWER},
+    {.chunk = 128, .from = ROW ONE_HEAD, .to = BLOCKED ONE_HEAD, .expect = KKT_EXPECT_LOWER},
 };
 
 static const kkt_comparison recursive_flat[] = {
@@ -123,18 +135,29 @@ static const kkt_comparison negate_early[] = {
 };
 
 static const kkt_comparison assemble_fused[] = {
-    {.from = BLOCKED ",assemble_fused=0",
+    {.chunk = 32,
+     .from = BLOCKED ",assemble_fused=0",
      .to = BLOCKED ",assemble_fused=1",
+     .expect = KKT_EXPECT_LOWER},
+    {.chunk = 64,
+     .from = BLOCKED ",assemble_fused=0",
+     .to = BLOCKED ",assemble_fused=1",
+     .expect = KKT_EXPECT_LOWER},
+    {.chunk = 128,
+     .from = BLOCKED ",assemble_fused=0" ONE_HEAD,
+     .to = BLOCKED ",assemble_fused=1" ONE_HEAD,
      .expect = KKT_EXPECT_LOWER},
 };
 
 static const kkt_comparison heads_share[] = {
-    {.from = "heads_per_block=1",
-     .to = "heads_per_block=2",
+    {.chunk = 64,
+     .from = REGISTERS ";heads_per_block=1,threads=32",
+     .to = REGISTERS ";heads_per_block=2,threads=64",
      .expect = KKT_EXPECT_LOWER,
      .condition = "2 heads"},
-    {.from = "heads_per_block=1",
-     .to = "heads_per_block=4",
+    {.chunk = 64,
+     .from = REGISTERS ";heads_per_block=1,threads=32",
+     .to = REGISTERS,
      .expect = KKT_EXPECT_LOWER,
      .condition = "4 heads"},
 };
@@ -144,7 +167,114 @@ static const kkt_comparison couple_tf32[] = {
 };
 
 static const kkt_comparison kload_async[] = {
-    {.from = "kload=ldg", .to = "kload=cp_async", .expect = KKT_EXPECT_LOWER},
+    {.from = BLOCKED ";kload=ldg", .to = BLOCKED, .expect = KKT_EXPECT_LOWER, .condition = "tf32"},
+    {.chunk = 64,
+     .from = REGISTERS ";kload=ldg",
+     .to = REGISTERS,
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "fp16"},
+};
+
+/* ---- couplings in registers ---- */
+
+/* At C = 64, to the point itself or away from it. */
+#define TO_POINT(FROM, CONDITION)                                                                  \
+    {                                                                                              \
+        .chunk = 64, .from = REGISTERS ";" FROM, .to = REGISTERS, .expect = KKT_EXPECT_LOWER,      \
+        .condition = (CONDITION)                                                                   \
+    }
+#define FROM_POINT(TO, EXPECT, WITHIN, CONDITION)                                                  \
+    {                                                                                              \
+        .chunk = 64, .from = REGISTERS, .to = REGISTERS ";" TO, .expect = (EXPECT),                \
+        .within = (WITHIN), .condition = (CONDITION)                                               \
+    }
+#define FASTER(TO, CONDITION) FROM_POINT(TO, KKT_EXPECT_LOWER, 0, CONDITION)
+#define MODELLED(TO) FROM_POINT(TO, KKT_EXPECT_AS_PREDICTED, WAVEFRONTS_WITHIN, TO)
+
+static const kkt_comparison in_registers[] = {
+    {.chunk = 32, .from = BLOCKED ",row_stride=20", .to = REGISTERS, .expect = KKT_EXPECT_LOWER},
+    {.chunk = 64, .from = BLOCKED ",row_stride=20", .to = REGISTERS, .expect = KKT_EXPECT_LOWER},
+    {.chunk = 128, .from = BLOCKED ",row_stride=20", .to = REGISTERS, .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison store_halves[] = {
+    TO_POINT("store=direct", "against direct"),
+    TO_POINT("store=staged", "against staged"),
+    TO_POINT("store=tma", "against tma"),
+};
+
+static const kkt_comparison neumann[] = {
+    {.chunk = 64,
+     .from = REGISTERS ";base=16",
+     .to = REGISTERS ";base=16,inverse=neumann",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "fp16"},
+    {.chunk = 64,
+     .from = REGISTERS ";base=16,couple=bf16x3",
+     .to = REGISTERS ";base=16,inverse=neumann,couple=bf16x3",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "bf16x3"},
+};
+
+static const kkt_comparison five_blocks[] = {FASTER("min_blocks=5", "")};
+static const kkt_comparison five_resident[] = {
+    FROM_POINT("min_blocks=5", KKT_EXPECT_HIGHER, 0, ""),
+};
+
+static const kkt_comparison base_8[] = {TO_POINT("base=16", "")};
+
+static const kkt_comparison precise[] = {
+    FROM_POINT("couple=bf16x3", KKT_EXPECT_SAME, TIME_WITHIN, ""),
+};
+
+static const kkt_comparison kload_tma[] = {FASTER("kload=tma", "")};
+
+static const kkt_comparison wgmma[] = {FASTER("mma=wgmma", "")};
+
+static const kkt_comparison carveout[] = {FASTER("carveout=100", "")};
+
+static const kkt_comparison share_key_head[] = {TO_POINT("share=value_head", "")};
+
+static const kkt_comparison two_warps[] = {
+    {.chunk = 64,
+     .from = REGISTERS ";heads_per_block=2,threads=64",
+     .to = REGISTERS ";heads_per_block=2,threads=128,warps_per_head=2",
+     .expect = KKT_EXPECT_LOWER},
+    {.chunk = 128,
+     .from = REGISTERS ";heads_per_block=2,threads=64",
+     .to = REGISTERS ";heads_per_block=2,threads=128,warps_per_head=2",
+     .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison several_chunks[] = {
+    {.chunk = 16,
+     .from = SMALL,
+     .to = SMALL ";chunks_per_block=4",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "4 chunks"},
+    {.chunk = 32,
+     .from = SMALL,
+     .to = SMALL ";chunks_per_block=2",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "2 chunks"},
+};
+
+static const kkt_comparison registers_modelled[] = {
+    MODELLED("base=16"),   MODELLED("couple=bf16x3"), MODELLED("kload=ldg"),
+    MODELLED("mma=wgmma"), MODELLED("store=tma"),     MODELLED("store=staged"),
+};
+
+static const kkt_comparison chunk_32[] = {
+    {.chunk = 32,
+     .from = REGISTERS ";chunk=64",
+     .to = REGISTERS,
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "against C = 64"},
+    {.chunk = 32,
+     .from = SMALL ";chunk=16,chunks_per_block=4",
+     .to = REGISTERS,
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "against C = 16"},
 };
 
 #define COMPARISONS(list) .comparisons = (list), .count = sizeof(list) / sizeof(list)[0]
@@ -153,11 +283,14 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
     {.name = "recursive_beats_row",
      .statement = "The recursion's shorter chain (31 to 17 steps at C = 32, 63 to 19 at 64, 127 "
                   "to 21 at 128) is worth about twice the arithmetic of row-wise substitution.",
+     .account = "63 dependent rows at C = 64 instead of 19 steps, and four times the passes, for a "
+                "row is broadcast to every column.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(recursive_row)},
     {.name = "recursive_beats_flat",
      .statement = "From C = 64 on the recursion (19 steps against 21, at 128 21 against 29) beats "
                   "the flat block form, which has less arithmetic.",
+     .account = "19 steps against 21 and the same passes: nothing that limits differs.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(recursive_flat)},
     {.name = "recursive_is_flat",
@@ -171,6 +304,10 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
     {.name = "block_pad_conflicts",
      .statement = "A row of padding after each block removes the two-way bank conflict between "
                   "the blocks that a warp substitutes side by side.",
+     .account =
+         "One to three last words of a row are broadcast to two blocks at once, which without "
+         "padding have the same banks: 64 passes a head at C = 64. Rows of 17 words lose their "
+         "alignment to 16 bytes with it, and with that 112 passes' worth of wide loads.",
      .figure = KKT_FIGURE_WAVEFRONTS,
      COMPARISONS(block_pad_conflicts)},
     {.name = "block_pad_time",
@@ -183,6 +320,8 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
      COMPARISONS(block_pad_modelled)},
     {.name = "row_stride_17",
      .statement = "A row stride of 17 words removes conflicts of accesses that go along columns.",
+     .account = "Rows of 17 words cannot be accessed two or four words at a time; of 20 words they "
+                "can, and eight rows cover all banks.",
      .figure = KKT_FIGURE_WAVEFRONTS,
      COMPARISONS(row_stride_17)},
     {.name = "row_stride_modelled",
@@ -196,6 +335,8 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
      COMPARISONS(transpose_pays)},
     {.name = "transpose_conflicts",
      .statement = "Storing the coupling's intermediate transposed takes fewer wavefronts.",
+     .account = "As a right operand of fp32 products a sub-block of the intermediate takes 64 "
+                "passes by columns and 16 by rows; with rows of 17 words 16 either way.",
      .figure = KKT_FIGURE_WAVEFRONTS,
      COMPARISONS(transpose_conflicts)},
     {.name = "transpose_modelled",
@@ -204,10 +345,14 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
      COMPARISONS(transpose_modelled)},
     {.name = "negate_early",
      .statement = "Negating the blocks below the diagonal where they are stored saves a pass.",
+     .account =
+         "The sign goes with a factor that is multiplied anyway: no pass and no barrier is saved.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(negate_early)},
     {.name = "assemble_fused",
      .statement = "Putting the result together in one pass saves three barriers and their time.",
+     .account = "Through a dense tile T is written and read once more; what counts is the tile: 36 "
+                "KiB a block of four heads, and fewer blocks an SM.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(assemble_fused)},
     {.name = "heads_share",
@@ -216,10 +361,114 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
      COMPARISONS(heads_share)},
     {.name = "couple_tf32",
      .statement = "Couplings on tensor cores are faster than on the CUDA cores.",
+     .account = "Half the instructions and passes.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(couple_tf32)},
     {.name = "kload_async",
      .statement = "Loading K asynchronously is faster than through registers.",
+     .account =
+         "The same bytes; through registers four more passes a 512 bytes, and loads in flight "
+         "take registers.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(kload_async)},
+    {.name = "couplings_in_registers",
+     .statement = "Couplings in registers are faster than couplings through shared memory.",
+     .account = "Two fifths of the passes and a third of the instructions at C = 64: shared memory "
+                "limits the one, HBM the other.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(in_registers)},
+    {.name = "store_tma_halves",
+     .statement = "T leaves fastest by TMA, each half as soon as it is inverted.",
+     .account =
+         "Directly each lane writes 4 bytes, 16 a row and sector of 32: as many bytes, twice "
+         "the sectors. Staged, each block of 512 bytes is read back (4 passes, 7 "
+         "instructions). One tile needs no more of either, but waits for the last coupling.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(store_halves)},
+    {.name = "neumann",
+     .statement = "Doubling powers on tensor cores beats substitution in blocks of 16.",
+     .account = "Fewer passes (no scratch), but six dependent products of each block instead of 15 "
+                "fused multiply-adds, in more instructions; where HBM limits, neither counts. The "
+                "powers' rounding has to pass the correctness gate.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(neumann)},
+    {.name = "five_blocks",
+     .statement = "Asking for five blocks an SM saves time.",
+     .account = "Shared memory lets four in (48 KiB of 228 each), so the registers that are given "
+                "up buy nothing.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(five_blocks)},
+    {.name = "five_blocks_resident",
+     .statement = "Asking for five blocks an SM brings a fifth.",
+     .account = "Shared memory is the smaller limit.",
+     .figure = KKT_FIGURE_BLOCKS,
+     COMPARISONS(five_resident)},
+    {.name = "base_8_time",
+     .statement =
+         "In registers, blocks of 8 rows with a first coupling on tensor cores beat blocks "
+         "of 16.",
+     .account = "7 dependent steps and two products instead of 15 steps; a quarter of the "
+                "substitution's passes.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(base_8)},
+    {.name = "base_8_wavefronts",
+     .statement = "In registers, blocks of 8 rows take fewer wavefronts than blocks of 16.",
+     .account = "A warp substitutes four blocks at a time, in 16 passes instead of 64, twice as "
+                "often; and half the operands' matrices.",
+     .figure = KKT_FIGURE_WAVEFRONTS,
+     COMPARISONS(base_8)},
+    {.name = "bf16x3_is_free",
+     .statement = "Precise couplings (bf16x3) take no more time than fp16's.",
+     .account = "Three products for one and twice the operands' registers: free only as long as "
+                "HBM limits and as many blocks are resident.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(precise)},
+    {.name = "kload_tma",
+     .statement = "TMA loads of K beat cp.async.",
+     .account = "Fewer instructions (one thread asks), the same bytes and passes; HBM limits both.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(kload_tma)},
+    {.name = "wgmma",
+     .statement = "K K^T by wgmma beats mma.sync.",
+     .account = "wgmma reads K from shared memory itself: no ldmatrix, a third of the passes of "
+                "that step, and it multiplies above the diagonal too; HBM limits both.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(wgmma)},
+    {.name = "wgmma_wavefronts",
+     .statement = "K K^T by wgmma takes fewer wavefronts than by mma.sync.",
+     .account = "384 passes of ldmatrix a block against about half of its operands' 256 lines.",
+     .figure = KKT_FIGURE_WAVEFRONTS,
+     COMPARISONS(wgmma)},
+    {.name = "carveout_100",
+     .statement = "Asking for all of an SM's shared memory saves time.",
+     .account = "The driver's choice lets the same blocks in, and leaves L1 more.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(carveout)},
+    {.name = "share_key_head",
+     .statement = "Forming K K^T once for four value heads beats once for each.",
+     .account = "A quarter of the products and of K's way from L2; a block that forms four has "
+                "four times the tile, so fewer blocks are resident.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(share_key_head)},
+    {.name = "two_warps_a_head",
+     .statement = "Two warps that take a half each of a head's chunk beat one.",
+     .account = "Half the operands' registers a thread: at C = 128 one warp's do not fit 255. Each "
+                "hands its operands over in shared memory, and there are barriers between.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(two_warps)},
+    {.name = "several_chunks_a_block",
+     .statement = "Several small chunks a block beat one.",
+     .account = "A block's start (its first load's latency, its scan) is paid once for all.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(several_chunks)},
+    {.name = "registers_modelled",
+     .statement = "In registers, too, wavefronts change by what the model says, within 5 %.",
+     .figure = KKT_FIGURE_WAVEFRONTS,
+     COMPARISONS(registers_modelled)},
+    {.name = "solver_chunk_32",
+     .statement = "A solver that writes T to memory is fastest at C = 32.",
+     .account = "HBM limits it, and T has 2 C bytes a token and head: by itself the solver is "
+                "faster the smaller C is. What reads T decides (whole pipelines).",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(chunk_32)},
 };

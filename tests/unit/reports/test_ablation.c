@@ -444,6 +444,9 @@ static void writes_json_and_markdown(void **state) {
     assert_string_equal(kkt_json_string(claim, "verdict"), "undecided");
     assert_non_null(kkt_json_string(claim, "where"));
     assert_true(kkt_json_count(kkt_json_get(claim, "comparisons")) > 0);
+    assert_string_equal(kkt_json_string(claim, "account"), f->kernel->claims[0].account);
+    const kkt_json *comparison = kkt_json_first(kkt_json_get(claim, "comparisons"));
+    assert_non_null(kkt_json_string(kkt_json_get(comparison, "to"), "limiter"));
     kkt_json_close(root);
 
     kkt_text first = {0};
@@ -456,6 +459,8 @@ static void writes_json_and_markdown(void **state) {
     assert_string_equal(kkt_text_get(&first), kkt_text_get(&second));
     assert_null(strstr(kkt_text_get(&first), "<script>"));
     assert_non_null(strstr(kkt_text_get(&first), "negate\\_early 1 -"));
+    assert_non_null(strstr(kkt_text_get(&first), "| what the model says |"));
+    assert_non_null(strstr(kkt_text_get(&first), "| limited by |"));
     kkt_text_free(&first);
     kkt_text_free(&second);
 }
