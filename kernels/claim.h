@@ -30,7 +30,8 @@ typedef enum kkt_expectation {
 const char *kkt_expectation_name(kkt_expectation expectation); /* "lower", ... "as_predicted" */
 
 /* Two configurations, each "k=v,..." on top of the base, and after a ';' on top of that; "" is the
- * base itself. */
+ * base itself. Not the chunk: what an ablation of one chunk size measured would be a base of
+ * another's. */
 typedef struct kkt_comparison {
     int64_t chunk; /* the base's chunk that it is for; 0: any */
     const char *from, *to;

@@ -264,19 +264,6 @@ static const kkt_comparison registers_modelled[] = {
     MODELLED("mma=wgmma"), MODELLED("store=tma"),     MODELLED("store=staged"),
 };
 
-static const kkt_comparison chunk_32[] = {
-    {.chunk = 32,
-     .from = REGISTERS ";chunk=64",
-     .to = REGISTERS,
-     .expect = KKT_EXPECT_LOWER,
-     .condition = "against C = 64"},
-    {.chunk = 32,
-     .from = SMALL ";chunk=16,chunks_per_block=4",
-     .to = REGISTERS,
-     .expect = KKT_EXPECT_LOWER,
-     .condition = "against C = 16"},
-};
-
 #define COMPARISONS(list) .comparisons = (list), .count = sizeof(list) / sizeof(list)[0]
 
 const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
@@ -465,10 +452,4 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
      .statement = "In registers, too, wavefronts change by what the model says, within 5 %.",
      .figure = KKT_FIGURE_WAVEFRONTS,
      COMPARISONS(registers_modelled)},
-    {.name = "solver_chunk_32",
-     .statement = "A solver that writes T to memory is fastest at C = 32.",
-     .account = "HBM limits it, and T has 2 C bytes a token and head: by itself the solver is "
-                "faster the smaller C is. What reads T decides (whole pipelines).",
-     .figure = KKT_FIGURE_TIME,
-     COMPARISONS(chunk_32)},
 };
