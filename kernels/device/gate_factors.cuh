@@ -1,9 +1,10 @@
 // L = -beta K K^T decay for code that holds it in fragments: the strips and factors of gate.cuh, in
 // tables whose order suits a lane of a fragment. Within a strip of 16 rows:
 //
-//     pair order   0 8 1 9 2 10 ... 7 15     a lane's two rows r and r + 8 are one 8-byte access
-//     quad order   0 1 8 9 2 3 10 11 ...     its four columns 2 c, 2 c + 1, 2 c + 8, 2 c + 9 one
+//     pair order   0 8 1 9 2 10 ... 7 15     a lane's two rows r and r + 8 are one 8-byte access;
+//                                            its four columns 2 c, 2 c + 8, 2 c + 1, 2 c + 9 one
 //                                            16-byte access
+//     quad order   0 1 8 9 2 3 10 11 ...     columns alone: written in pairs
 //
 // All exponents of factors are at most 0, and beta is negated: L comes out as -L, so that neither
 // substitution nor couplings change signs.
@@ -16,27 +17,26 @@
 
 // The tables of one head, floats in shared memory, ROWS each.
 template <int ROWS, bool GATED> struct GateFactors {
-    static constexpr int tables = GATED ? 5 : 1;
+    static constexpr int tables = GATED ? 4 : 1;
     static constexpr int words = tables * ROWS;
 
-    float *beta;       // in: beta by row; out: -beta_i, pair order
-    float *sum_row;    // in: g by row; out: s_i in base 2, pair order   (from here on: gated only)
-    float *sum_column; // the same in quad order
-    float *row;        // -beta_i 2^(s_i), pair order; without a gate the same table as beta
-    float *column;     // 2^(s_last - s_j), quad order
+    float *beta;   // in: beta by row; out: -beta_i, pair order
+    float *sum;    // in: g by row; out: s_i in base 2, pair order   (from here on: gated only)
+    float *row;    // -beta_i 2^(s_i), pair order; without a gate the same table as beta
+    float *column; // 2^(s_last - s_j), quad order
 
     KKT_DEVICE GateFactors at(float *first) {
         if (!GATED)
-            return {first, nullptr, nullptr, first, nullptr};
-        return {first, first + ROWS, first + 2 * ROWS, first + 3 * ROWS, first + 4 * ROWS};
+            return {first, nullptr, first, nullptr};
+        return {first, first + ROWS, first + 2 * ROWS, first + 3 * ROWS};
     }
 
     // The tables from a strip on.
     __device__ __forceinline__ GateFactors from(int strip) const {
         const int n = strip * kStrip;
         if (!GATED)
-            return {beta + n, nullptr, nullptr, row + n, nullptr};
-        return {beta + n, sum_row + n, sum_column + n, row + n, column + n};
+            return {beta + n, nullptr, row + n, nullptr};
+        return {beta + n, sum + n, row + n, column + n};
     }
 
     // Turns (beta, g) into factors; one warp. A lane takes two neighbouring rows, so a strip is
@@ -47,20 +47,19 @@ template <int ROWS, bool GATED> struct GateFactors {
             const int i = first + 2 * lane;
             const bool inside = ROWS % (2 * kWarp) == 0 || i < ROWS;
             const float2 b = inside ? *(const float2 *)(beta + i) : make_float2(0.0f, 0.0f);
-            const float2 g =
-                GATED && inside ? *(const float2 *)(sum_row + i) : make_float2(0.0f, 0.0f);
+            const float2 g = GATED && inside ? *(const float2 *)(sum + i) : make_float2(0.0f, 0.0f);
             float2 s = make_float2(0.0f, 0.0f);
             float last = 0.0f;
             if (GATED) {
                 s.x = fmaxf(g.x * kLog2E, kGateFloor);
                 s.y = s.x + fmaxf(g.y * kLog2E, kGateFloor);
-                float sum = s.y;
+                float total = s.y;
 #pragma unroll
                 for (int step = 1; step < 8; step *= 2) {
-                    const float before = __shfl_up_sync(0xffffffffu, sum, step, 8);
-                    sum += lane % 8 >= step ? before : 0.0f;
+                    const float before = __shfl_up_sync(0xffffffffu, total, step, 8);
+                    total += lane % 8 >= step ? before : 0.0f;
                 }
-                float before = __shfl_up_sync(0xffffffffu, sum, 1, 8);
+                float before = __shfl_up_sync(0xffffffffu, total, 1, 8);
                 before = lane % 8 == 0 ? 0.0f : before;
                 s = make_float2(before + s.x, before + s.y);
                 last = __shfl_sync(0xffffffffu, s.y, 7, 8);
@@ -79,9 +78,8 @@ template <int ROWS, bool GATED> struct GateFactors {
         beta[pair] = -b.x;
         beta[pair + 2] = -b.y;
         if (GATED) {
-            sum_row[pair] = s.x;
-            sum_row[pair + 2] = s.y;
-            *(float2 *)(sum_column + quad) = s;
+            sum[pair] = s.x;
+            sum[pair + 2] = s.y;
             row[pair] = -b.x * exp2_approx(s.x);
             row[pair + 2] = -b.y * exp2_approx(s.y);
             *(float2 *)(column + quad) =
@@ -91,7 +89,7 @@ template <int ROWS, bool GATED> struct GateFactors {
 
     // Decay over a whole strip.
     __device__ __forceinline__ float across(int strip) const {
-        return exp2_approx(sum_row[strip * kStrip + kStrip - 1]);
+        return exp2_approx(sum[strip * kStrip + kStrip - 1]);
     }
 
     // Turns block (i, j) of K K^T, i > j, into the block of -L; `between` is the decay over the
@@ -114,10 +112,10 @@ template <int ROWS, bool GATED> struct GateFactors {
         const float2 b = *(const float2 *)(beta + i * kStrip + lane / 4 * 2);
         float2 r = b;
         if (GATED) {
-            const float4 s = *(const float4 *)(sum_column + i * kStrip + lane % 4 * 4);
-            r = *(const float2 *)(sum_row + i * kStrip + lane / 4 * 2);
-            decay(a.half[0], r, make_float2(s.x, s.y));
-            decay(a.half[1], r, make_float2(s.z, s.w));
+            const float4 s = *(const float4 *)(sum + i * kStrip + lane % 4 * 4);
+            r = *(const float2 *)(sum + i * kStrip + lane / 4 * 2);
+            decay(a.half[0], r, make_float2(s.x, s.z));
+            decay(a.half[1], r, make_float2(s.y, s.w));
         }
         scale(a.half[0], b, make_float2(1.0f, 1.0f));
         scale(a.half[1], b, make_float2(1.0f, 1.0f));

@@ -110,7 +110,8 @@ static area area_of(const sizes *s, int64_t k_kt) {
  * the rest lies over it. */
 static void shared_memory(const sizes *s, kkt_footprint *fp) {
     const int64_t tile = s->span * s->dk * 2;
-    const area a = area_of(s, s->tiles * 1024);
+    const int64_t k_kt = rounded(s->tiles * 1024 - s->strips * 256);
+    const area a = area_of(s, k_kt);
     const int64_t regions = s->areas * a.regions;
     if (a.work > tile)
         kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "work", s->areas, a.work, 1);
@@ -121,7 +122,7 @@ static void shared_memory(const sizes *s, kkt_footprint *fp) {
         const char *name;
         int64_t count, bytes;
     } parts[] = {{"tile", s->areas, a.work > tile ? tile : 0},
-                 {"k_kt", s->areas * s->tiles, 1024},
+                 {"k_kt", s->areas, k_kt},
                  {"scratch", regions, a.scratch},
                  {"out", regions, a.out},
                  {"exchange", regions, a.exchange},
@@ -131,7 +132,7 @@ static void shared_memory(const sizes *s, kkt_footprint *fp) {
             kkt_footprint_buffer(fp, KKT_PLACE_SHARED, parts[i].name, parts[i].count,
                                  parts[i].bytes, 1)
                 ->overlays = owner;
-    kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "factors", s->heads * (s->gated ? 5 : 1), s->span,
+    kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "factors", s->heads * (s->gated ? 4 : 1), s->span,
                          4);
     if (s->kload == KKT_KLOAD_TMA) /* 8 bytes an area, in 16-byte units */
         kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "barriers", (s->areas + 1) / 2, 16, 1);

@@ -45,13 +45,13 @@ struct Head {
 
     // Block (i, j) of -L, i > j, with the decay over the strips between.
     __device__ __forceinline__ Block lower(int i, int j, float decay) const {
-        Accumulator a = load_k_kt(k_kt, Tiles::at(i, j), lane);
+        Accumulator a = load_k_kt(k_kt, i, j, lane);
         factors.below(a, i, j, decay, lane);
         return round_block<P::parts>(a);
     }
 
     __device__ __forceinline__ Accumulator diagonal(int i) const {
-        Accumulator a = load_k_kt(k_kt, Tiles::at(i, i), lane);
+        Accumulator a = load_k_kt(k_kt, i, i, lane);
         factors.diagonal(a, i, lane);
         return a;
     }

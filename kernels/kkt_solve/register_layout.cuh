@@ -9,7 +9,7 @@
 //     | SPAN rows of 128 bytes |  ->  |           ...             |   |   (second) half     |
 //     +------------------------+      | region of the last        |   +---------------------+
 //     | panel 1: 64..127       |      +---------------------------+   | scratch, then T's   |
-//     |          ...           |      | K K^T, 1,024 bytes a tile |   |   first half        |
+//     |          ...           |      | K K^T, in fragments       |   |   first half        |
 //     +------------------------+      +---------------------------+   +---------------------+
 //
 // A region of one warp holds scratch (block_inverse.cuh) and then the tile of T over it, in two
@@ -53,16 +53,23 @@ struct Tiles {
     static constexpr int a_triangle = side * (side + 1) / 2;
     static constexpr int a_chunk = chunk_side * (chunk_side + 1) / 2;
     static constexpr int chunks = P::span / P::chunk;
-    static constexpr int square_at = chunks * P::team * a_triangle;
     static constexpr int count = chunks * a_chunk;
-    static constexpr int bytes = count * 1024; // fp32
 
-    // Of the block at strips (i, j), both of one chunk.
+    // In fp32; of a diagonal block the upper right quarter is left out.
+    static constexpr int block_bytes = 1024;
+    static constexpr int saved_bytes = 256;
+    static constexpr int triangle_bytes = a_triangle * block_bytes - side * saved_bytes;
+    static constexpr int square_at = chunks * P::team * triangle_bytes;
+    static constexpr int bytes = round_up(count * block_bytes - P::span / 16 * saved_bytes, 1024);
+
+    // Byte offset of the block at strips (i, j), both of one chunk.
     KKT_DEVICE int at(int i, int j) {
         const int triangle = i / side;
         if (P::team == 2 && triangle > j / side)
-            return square_at + i % side * side + j;
-        return triangle * a_triangle + i % side * (i % side + 1) / 2 + j % side;
+            return square_at + (i % side * side + j) * block_bytes;
+        const int row = i % side;
+        return triangle * triangle_bytes + (row * (row + 1) / 2 + j % side) * block_bytes -
+               row * saved_bytes;
     }
 };
 

@@ -7,7 +7,9 @@
 #include "kkt_solve/register_layout.cuh"
 #include "kkt_solve/work.cuh"
 
-// K by the threads of an area, 16 bytes at a time. Rows past the end are zeros.
+// K by the threads of an area, 16 bytes at a time. Rows past the end of a span that is not WHOLE
+// are zeros.
+template <bool WHOLE>
 KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &area) {
     // A thread keeps to one unit of the rows.
     constexpr int step = Layout::area_warps * kWarp / KTile::units; // rows
@@ -16,11 +18,11 @@ KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &
     const int unit = area.thread() % KTile::units;
     const int row = area.thread() / KTile::units;
     const i64 row_stride = (i64)p.heads_k * P::dk;
-    const u16 *k = p.k + (w.first * p.heads_k + head_k) * P::dk;
+    const u16 *k = p.k + ((i64)w.first * p.heads_k + head_k) * P::dk;
     const u16 *source = k + row * row_stride + unit * 8;
-#pragma unroll(P::kload == kTmaLoad ? 1 : 8) // by TMA: tails alone come here
+#pragma unroll(WHOLE ? 8 : 1) // tails: little code
     for (int n = 0; n < P::span / step; ++n) {
-        const bool valid = row + n * step < w.rows;
+        const bool valid = WHOLE || row + n * step < w.rows;
         u8 *destination = area.bytes + KTile::at(row + n * step, unit);
         if (P::kload == kLdg)
             *(uint4 *)destination = valid ? load_global_16(source) : make_uint4(0, 0, 0, 0);
@@ -37,7 +39,7 @@ KKT_DEVICE void load_k_tile(const Work &w, int head_k, const TensorMap &k_map, c
 #pragma unroll
     for (int panel = 0; panel < KTile::panels; ++panel)
         tile_load(area.bytes + panel * KTile::panel_bytes, k_map, head_k * P::dk + panel * 64,
-                  (int)w.first, area.arrived);
+                  w.first, area.arrived);
 }
 
 // Neighbouring heads of a row in one access.
@@ -75,7 +77,7 @@ struct GateLoad {
             const int item = n * P::threads + threadIdx.x;
             const int row = item / groups % P::span;
             const float *tensor = item < a_tensor ? p.beta : p.g;
-            const i64 at = (w.first + row) * p.heads_v + w.head_v + item % groups * heads;
+            const i64 at = (i64)(w.first + row) * p.heads_v + w.head_v + item % groups * heads;
             const bool valid = row < w.rows && item < count;
             values[n] = load_head_values<heads>(valid ? tensor + at : tensor, valid);
         }
@@ -91,23 +93,26 @@ struct GateLoad {
                 const Factors f =
                     Factors::at(tables + (item % groups * heads + h) * Factors::words);
                 if (count % P::threads == 0 || item < count)
-                    (item < a_tensor ? f.beta : f.sum_row)[row] = values[n].value[h];
+                    (item < a_tensor ? f.beta : f.sum)[row] = values[n].value[h];
             }
         }
     }
 };
 
-// K comes by TMA where that was asked for and the span is whole. The gates are asked for first:
-// they are few, and scanned while K is on its way.
+// K comes by TMA where that was asked for and the span is whole; it is asked for at once, for all
+// of the block waits for it. The gates are scanned while it is on its way.
 KKT_DEVICE void load(const Problem &p, const Work &w, const TensorMap *k_map, u8 *shared,
                      const Area &area, int head_k) {
-    const bool by_tile = P::kload == kTmaLoad && w.rows == P::span;
+    const bool whole = w.rows == P::span;
+    const bool by_tile = P::kload == kTmaLoad && whole;
     GateLoad gates;
-    gates.ask(p, w);
-    if (!by_tile)
-        copy_k(p, w, head_k, area);
-    else if (area.thread() == 0)
+    if (by_tile && area.thread() == 0)
         load_k_tile(w, head_k, *k_map, area);
+    gates.ask(p, w);
+    if (P::kload != kTmaLoad && whole)
+        copy_k<true>(p, w, head_k, area);
+    else if (!by_tile)
+        copy_k<false>(p, w, head_k, area);
     gates.put((float *)(shared + Layout::factors_at));
     if (!by_tile) {
         if (P::kload != kLdg)

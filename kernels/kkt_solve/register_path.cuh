@@ -51,10 +51,10 @@ KKT_DEVICE void solve_head(const Problem &p, const Work &w, const TensorMap *t_m
     const Factors factors = factors_of(shared, head);
     const bool whole = w.rows == P::span;
     const Out out = {whole ? t_map : nullptr,
-                     p.t + (w.first * p.heads_v + head_v) * P::chunk,
+                     p.t + ((i64)w.first * p.heads_v + head_v) * P::chunk,
                      (i64)p.heads_v * P::chunk,
                      head_v * P::chunk,
-                     (int)w.first,
+                     w.first,
                      w.rows,
                      {nullptr, nullptr},
                      factors.beta,

@@ -1,10 +1,11 @@
 // Step 2 of the register path: K K^T, without the gate, for all heads of an area.
 //
-// It goes from tensor cores to shared memory as it is, in fragments: 16 bytes a lane for each half
-// of a 16 x 16 block, in the order of Tiles.
+// It goes from tensor cores to shared memory as it is, in fragments, in the order of Tiles: each
+// half of a 16 x 16 block is 16 bytes a lane, but of the second half of a diagonal block only the
+// lower eight rows count, 8 bytes a lane.
 //
-//     half 0 of a block     lane 0's four elements | lane 1's | ... | lane 31's      512 bytes
-//     half 1                likewise
+//     half 0     lane 0's four elements | lane 1's | ... | lane 31's       512 bytes
+//     half 1     likewise; on the diagonal lane 0's last two | ...         512 or 256
 #pragma once
 
 #include "device/fragment.cuh"
@@ -15,17 +16,25 @@
 #include "kkt_solve/register_layout.cuh"
 #include "kkt_solve/work.cuh"
 
-KKT_DEVICE void store_k_kt(u8 *k_kt, int tile, int half, const Fragment &f, int lane) {
-    *(float4 *)(k_kt + (tile * 2 + half) * 512 + lane * 16) =
-        make_float4(f.value[0], f.value[1], f.value[2], f.value[3]);
+KKT_DEVICE void store_k_kt(u8 *k_kt, int i, int j, int half, const Fragment &f, int lane) {
+    u8 *at = k_kt + Tiles::at(i, j) + half * 512;
+    if (half == 1 && i == j)
+        *(float2 *)(at + lane * 8) = make_float2(f.value[2], f.value[3]);
+    else
+        *(float4 *)(at + lane * 16) = make_float4(f.value[0], f.value[1], f.value[2], f.value[3]);
 }
 
-KKT_DEVICE Accumulator load_k_kt(const u8 *k_kt, int tile, int lane) {
+KKT_DEVICE Accumulator load_k_kt(const u8 *k_kt, int i, int j, int lane) {
+    const u8 *at = k_kt + Tiles::at(i, j);
+    const float4 left = *(const float4 *)(at + lane * 16);
     Accumulator a;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float4 v = *(const float4 *)(k_kt + (tile * 2 + half) * 512 + lane * 16);
-        a.half[half] = {{v.x, v.y, v.z, v.w}};
+    a.half[0] = {{left.x, left.y, left.z, left.w}};
+    if (i == j) {
+        const float2 low = *(const float2 *)(at + 512 + lane * 8);
+        a.half[1] = {{0.0f, 0.0f, low.x, low.y}};
+    } else {
+        const float4 right = *(const float4 *)(at + 512 + lane * 16);
+        a.half[1] = {{right.x, right.y, right.z, right.w}};
     }
     return a;
 }
@@ -88,8 +97,7 @@ template <int WARP> struct WarpTiles {
     __device__ __forceinline__ void store(u8 *k_kt, int lane) const {
 #pragma unroll
         for (int n = 0; n < count; ++n)
-            store_k_kt(k_kt, Tiles::at(row(first + n), column(first + n)), (first + n) % 2, c[n],
-                       lane);
+            store_k_kt(k_kt, row(first + n), column(first + n), (first + n) % 2, c[n], lane);
     }
 };
 
@@ -152,7 +160,7 @@ struct GroupTiles {
             for (int e = 0; e < 8; ++e) {
                 const int column = (n == 2) * 4 + e / 2;
                 if (column >= first && column <= row)
-                    store_k_kt(k_kt, Tiles::at(row, column), e % 2, c[n][e], lane);
+                    store_k_kt(k_kt, row, column, e % 2, c[n][e], lane);
             }
         }
     }

@@ -57,7 +57,7 @@ struct TeamHead {
         const int rank = team.warp;
         u8 *quarter = region + rank * Layout::quarter_bytes;
         Head head;
-        head.k_kt = whole.k_kt + rank * Tiles::a_triangle * 1024;
+        head.k_kt = whole.k_kt + rank * Tiles::triangle_bytes;
         head.factors = whole.factors.from(rank * side);
         head.scratch = quarter;
         head.lane = whole.lane;

@@ -72,7 +72,7 @@ static_assert(P::chunk % 16 == 0, "tiles of 16 rows");
 // Step 1: K. Rows past the end are zeros.
 KKT_DEVICE void load_k(const Problem &p, const Work &w, u16 *tile) {
     constexpr int units = P::dk / 8; // of 16 bytes, a row
-    const u16 *k = p.k + (w.first * p.heads_k + key_head(p, w, 0)) * P::dk;
+    const u16 *k = p.k + ((i64)w.first * p.heads_k + key_head(p, w, 0)) * P::dk;
     const i64 row_stride = (i64)p.heads_k * P::dk;
 #pragma unroll 4
     for (int n = threadIdx.x; n < P::chunk * units; n += P::threads) {
@@ -93,7 +93,7 @@ KKT_DEVICE void load_gates(const Problem &p, const Work &w, float *beta, float *
     for (int n = threadIdx.x; n < P::chunk * P::heads; n += P::threads) {
         const int row = n / P::heads;
         const int head = n % P::heads;
-        const i64 at = (w.first + row) * p.heads_v + w.head_v + head;
+        const i64 at = (i64)(w.first + row) * p.heads_v + w.head_v + head;
         const bool valid = row < w.rows;
         beta[head * P::chunk + row] = valid ? __ldg(p.beta + at) : 0.0f;
         if (P::gated)
@@ -376,8 +376,8 @@ KKT_DEVICE void store_t(const Problem &p, const Work &w, const float *head, cons
     const i64 row_stride = (i64)p.heads_v * P::chunk;
     const int lane_row = team.lane % Walk::rows;
     const int lane_unit = team.lane / Walk::rows;
-    u16 *t =
-        p.t + (w.first * p.heads_v + head_v) * P::chunk + lane_row * row_stride + lane_unit * 8;
+    u16 *t = p.t + ((i64)w.first * p.heads_v + head_v) * P::chunk + lane_row * row_stride +
+             lane_unit * 8;
 #pragma unroll(HeadTeam::warps == 1 && P::chunk <= 64 ? 16 : 2)
     for (int n = team.warp; n < Walk::steps; n += HeadTeam::warps) {
         const int first_row = n / Walk::across * Walk::rows;
@@ -414,7 +414,7 @@ KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, c
         }
         team.sync();
     }
-    u16 *t = p.t + (w.first * p.heads_v + head_v) * P::chunk;
+    u16 *t = p.t + ((i64)w.first * p.heads_v + head_v) * P::chunk;
     const i64 row_stride = (i64)p.heads_v * P::chunk;
     for (int n = team.thread(); n < w.rows * P::subs; n += HeadTeam::threads) {
         const int row = n / P::subs;

@@ -6,7 +6,7 @@
 
 // What of the problem this block works on: a span of whole chunks but for a sequence's last.
 struct Work {
-    i64 first;  // token of the span's first row, over the whole batch
+    int first;  // token of the span's first row, over the whole batch
     int rows;   // valid rows, 1..span
     int head_v; // first of its value heads
 };
@@ -25,17 +25,17 @@ struct Problem {
     int slots;  // spans of the grid
 };
 
-KKT_DEVICE i64 sequence_start(const Problem &p, int n) {
-    return p.cu_seqlens_wide ? ((const i64 *)p.cu_seqlens)[n] : ((const int *)p.cu_seqlens)[n];
+KKT_DEVICE int sequence_start(const Problem &p, int n) {
+    return p.cu_seqlens_wide ? (int)((const i64 *)p.cu_seqlens)[n] : ((const int *)p.cu_seqlens)[n];
 }
 
 // Span `slot` of the grid; false for a surplus one. Sequence n owns the slots from
 // start(n) / span + n on: enough for its spans, and known to be at most tokens / span +
-// sequences in all without looking at the lengths.
-KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
-    i64 start = 0;
-    i64 length = p.tokens;
-    i64 span = slot;
+// sequences in all without looking at the lengths. Tokens, over the whole batch, fit 31 bits.
+KKT_DEVICE bool find_rows(const Problem &p, int slot, int &first, int &rows) {
+    int start = 0;
+    int length = (int)p.tokens;
+    int span = slot;
     if (p.cu_seqlens) {
         int low = 0;
         int high = p.sequences - 1;
@@ -49,25 +49,23 @@ KKT_DEVICE bool find_rows(const Problem &p, u32 slot, i64 &first, int &rows) {
         start = sequence_start(p, low);
         length = sequence_start(p, low + 1) - start;
         span = slot - (start / P::span + low);
-    } else {
-        const u32 spans = (u32)((p.tokens + P::span - 1) / P::span);
-        if (slot >= spans) { // a division only where there is a second batch entry
-            start = slot / spans * p.tokens;
-            span = slot % spans;
-        }
+    } else if ((i64)slot * P::span >= length) { // a division only for a second batch entry
+        const int spans = (length + P::span - 1) / P::span;
+        start = slot / spans * length;
+        span = slot % spans;
     }
     first = start + span * P::span;
-    const i64 left = length - span * P::span;
-    rows = left < P::span ? (int)left : P::span;
+    const int left = length - span * P::span;
+    rows = left < P::span ? left : P::span;
     return left > 0;
 }
 
 // The grid's x goes over groups of value heads, y and z over spans: a block starts without dividing
 // (but by `groups`, where a key head has several), for its first loads wait for this.
 KKT_DEVICE bool find_work(const Problem &p, Work &w) {
-    const u32 slot = blockIdx.z * gridDim.y + blockIdx.y;
+    const int slot = (int)(blockIdx.z * gridDim.y + blockIdx.y);
     w.head_v = (int)blockIdx.x * P::heads;
-    return slot < (u32)p.slots && find_rows(p, slot, w.first, w.rows);
+    return slot < p.slots && find_rows(p, slot, w.first, w.rows);
 }
 
 // The key head of this block, or of warp `warp` where each warp has its own.

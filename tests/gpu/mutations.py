@@ -20,8 +20,14 @@ FLAT = "chunk=64,inverse=flat,base=16,couple=fp32,threads=64,heads_per_block=2"
 ROW = "chunk=64,inverse=row,threads=32,heads_per_block=1"
 REST = "kload=cp_async,block_pad=1,row_stride=16,transpose=0,negate_early=1,assemble_fused=1"
 LARGE = "chunk=128,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
+REGISTERS = ("chunk=64,inverse=recursive,couple=bf16x3,heads_per_block=2,share=key_head,mma=mma_sync,"
+             "chunks_per_block=1,min_blocks=0,carveout=0,")
+WARPS = REGISTERS + "base=8,threads=64,warps_per_head=1,store=staged"
+HALVES = REGISTERS + "base=16,threads=64,warps_per_head=1,store=tma_halves"
+TEAM = REGISTERS + "base=8,threads=128,warps_per_head=2,store=tma_halves"
 
 KERNEL = "kkt_solve/shared_path.cuh"
+REGISTER = "kkt_solve/register_"
 PARAMETERS = "kkt_solve/parameters.cuh"
 WORK = "kkt_solve/work.cuh"
 COUPLING = "device/coupling.cuh"
@@ -73,8 +79,27 @@ MUTATIONS = [
     Mutation("no_tail_mask", "rows past a sequence's end are written", [
         (KERNEL, "if (first_row + lane_row < w.rows)", "")], [BLOCKS, FLAT]),
     Mutation("no_load_mask", "a sequence's last chunk is one row short", [
-        (WORK, "rows = left < P::span ? (int)left : P::span;",
-         "rows = left < P::span ? (int)left - 1 : P::span;")], [BLOCKS]),
+        (WORK, "rows = left < P::span ? left : P::span;",
+         "rows = left < P::span ? left - 1 : P::span;")], [BLOCKS]),
+    Mutation("register_no_barrier_load", "warps multiply K before all of it is there", [
+        (REGISTER + "load.cuh", "            async_proxy_fence();\n    }\n    __syncthreads();",
+         "            async_proxy_fence();\n    }")], [WARPS]),
+    Mutation("register_wrong_quarter", "the quarter below two inverted ones is the one above", [
+        (REGISTER + "inverse.cuh", "a.half[0].value[2], a.half[0].value[3]",
+         "a.half[1].value[0], a.half[1].value[1]")], [WARPS], [HALVES]),
+    Mutation("register_no_swap", "matrices come back transposed, but not their order", [
+        ("device/matrix_move.cuh", "return lane % 8 + lane / 16 * 8 + lane / 8 % 2 * 16;",
+         "return lane;")], [HALVES], [WARPS]),
+    Mutation("register_no_decay", "the strips between two halves do not decay", [
+        (REGISTER + "team.cuh", "decay *= whole.factors.across(side + r);", ";")], [TEAM], [WARPS]),
+    Mutation("register_no_exchange", "a team couples before both halves are there", [
+        (REGISTER + "team.cuh", "team.sync(); // the exchange is complete", "")], [TEAM], [WARPS]),
+    Mutation("register_no_zeros", "the quarter above the diagonal is not cleared", [
+        (REGISTER + "team.cuh", "if (rank == 0)\n            clear_quarter();", "")], [TEAM], [WARPS]),
+    Mutation("register_no_tail_mask", "rows past a sequence's end are written", [
+        (REGISTER + "output.cuh", "const uint4 v = *(const uint4 *)(source + Tile::at(n / Tile::units, unit));\n"
+         "            if (r < rows)",
+         "const uint4 v = *(const uint4 *)(source + Tile::at(n / Tile::units, unit));")], [WARPS, TEAM]),
 ]
 
 

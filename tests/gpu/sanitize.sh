@@ -42,9 +42,24 @@ sanitize() {
         "$(($(date +%s) - begun)) s"
 }
 
+# What did not pass the gate, but for wrong results of the paths that it is to refuse: powers instead
+# of substitution, and fp16 operands where they round too much away.
+unexpected() {
+    python3 - <<'PYTHON'
+import json
+
+for c in json.load(open("out.json"))["candidates"]:
+    lossy = "inverse=neumann" in c["config"] or "couple=fp16" in c["config"]
+    if c["outcome"] != "ok" and not (lossy and c["outcome"] == "wrong_result"):
+        print(c["outcome"], c["config"], c["reason"])
+PYTHON
+}
+
 clean() {
     sanitize "$@"
-    if [ "$findings" -ne 0 ] || [ "$code" -ne 0 ]; then
+    refused=$(unexpected)
+    if [ "$findings" -ne 0 ] || [ -n "$refused" ]; then
+        echo "$refused"
         failed=1
         head -n 60 log
         cat err
@@ -56,6 +71,10 @@ for tool in memcheck racecheck synccheck; do
         tokens=200,heads_k=2,heads_v=4,dk=128,gated=0,dtype=fp16; do
         clean "$tool" --problem "$problem" --count "$count"
     done
+    clean "$tool" --problem tokens=300,heads_k=4,heads_v=4,dk=64,t_form=t_beta --count "$count" \
+        --config share=value_head,couple=bf16x3,inverse=recursive
+    clean "$tool" --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count "$count" \
+        --config warps_per_head=2,couple=bf16x3,inverse=recursive
 done
 
 python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null

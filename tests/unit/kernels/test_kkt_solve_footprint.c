@@ -169,21 +169,30 @@ static int64_t smem_of(const char *problem, const char *config) {
 
 static void shared_memory_of_couplings_in_registers(void **state) {
     (void)state;
-    /* Four regions as large as a tile of T, and ten blocks of K K^T; five tables a head. */
+    /* Four regions as large as a tile of T; ten blocks of K K^T, three quarters of four of them;
+     * four tables a head. */
     assert_int_equal(smem_of("", REGISTERS "heads_per_block=4"),
-                     4 * 64 * 64 * 2 + 10 * 1024 + 4 * 5 * 64 * 4);
+                     4 * 64 * 64 * 2 + 10 * 1024 - 4 * 256 + 4 * 4 * 64 * 4);
     /* A head alone has its scratch behind K K^T, and all of it lies over the tile of K. */
-    assert_int_equal(smem_of("", REGISTERS "threads=32"), 64 * 128 * 2 + 5 * 64 * 4);
+    assert_int_equal(smem_of("", REGISTERS "threads=32"), 64 * 128 * 2 + 4 * 64 * 4);
     /* At dk 64 the tile is the smaller one: K K^T, eight blocks of 72 words, in whole kilobytes. */
-    assert_int_equal(smem_of("dk=64,gated=0", REGISTERS "threads=32"), 13 * 1024 + 64 * 4);
+    assert_int_equal(smem_of("dk=64,gated=0", REGISTERS "threads=32"), 12 * 1024 + 64 * 4);
     assert_int_equal(smem_of("dk=64,gated=0", REGISTERS "threads=32,kload=tma"),
-                     13 * 1024 + 64 * 4 + 16);
+                     12 * 1024 + 64 * 4 + 16);
     /* Two chunks keep scratch and T apart: 4,096 and 2,304 bytes; six blocks of K K^T. */
     assert_int_equal(smem_of("gated=0", REGISTERS "chunk=32,chunks_per_block=2,heads_per_block=4"),
-                     4 * 7 * 1024 + 6 * 1024 + 4 * 64 * 4);
+                     4 * 7 * 1024 + 5 * 1024 + 4 * 64 * 4);
     /* Halves of a chunk of 128 take turns. */
     assert_int_equal(smem_of("gated=0", REGISTERS "chunk=128,heads_per_block=4,store=tma_halves"),
-                     4 * 64 * 128 * 2 + 36 * 1024 + 4 * 128 * 4);
+                     4 * 64 * 128 * 2 + 34 * 1024 + 4 * 128 * 4);
+    /* Each warp its own tile of K, and a barrier for it. */
+    assert_int_equal(smem_of("gated=0", REGISTERS "share=value_head,heads_per_block=4,kload=tma"),
+                     4 * 64 * 128 * 2 + 4 * 64 * 4 + 32);
+    /* Teams of two: two quarters of T, the operands of both halves (20 blocks of 512 bytes) and two
+     * columns of four; K K^T, a quarter of zeros. */
+    assert_int_equal(smem_of("gated=0", REGISTERS
+                             "chunk=128,heads_per_block=2,warps_per_head=2,store=tma_halves"),
+                     2 * (2 * 64 * 64 * 2 + 28 * 512) + 34 * 1024 + 64 * 64 * 2 + 2 * 128 * 4);
 }
 
 /* ---- chain ---- */
