@@ -80,7 +80,8 @@ typedef struct kkt_tensor_map {
     int64_t dims[5];          /* elements, innermost first */
     int64_t strides_bytes[5]; /* of dims 1.. (index 0 is unused) */
     int box[5];
-    int swizzle_bytes; /* 0, 32, 64 or 128 */
+    int swizzle_bytes;   /* 0, 32, 64 or 128 */
+    int promotion_bytes; /* loads fetch L2 lines of 64, 128 or 256 bytes; 0: the sectors alone */
 } kkt_tensor_map;
 
 typedef struct kkt_arg {

@@ -1,5 +1,6 @@
 /* The kkt_solve family's descriptor: its problem keys, its parameters and the launch plan.
- * constraints.c says which configurations make sense, footprint*.c describe one to the model. */
+ * constraints.c says which configurations make sense, footprint*.c describe one to the model.
+ * docs/kkt-solve.md is a tour of all files. */
 #include "kernels/kkt_solve/kkt_solve.h"
 
 #include "kernels/kkt_solve/space.h"
@@ -302,7 +303,8 @@ static kkt_tensor_map k_map(const int64_t *p, const int64_t *c) {
                             .dims = {columns, p[KKT_SOLVE_TOKENS]},
                             .strides_bytes = {0, columns * 2},
                             .box = {64, (int)kkt_solve_span(c)},
-                            .swizzle_bytes = 128};
+                            .swizzle_bytes = 128,
+                            .promotion_bytes = 256}; /* a key head's panels are neighbours */
 }
 
 /* T likewise; a box is what one store writes: the span, half of it or a quarter of a chunk, at most

@@ -7,9 +7,7 @@
 #include "kkt_solve/register_layout.cuh"
 #include "kkt_solve/work.cuh"
 
-// K by the threads of an area, 16 bytes at a time. Rows past the end of a span that is not WHOLE
-// are zeros.
-template <bool WHOLE>
+// K by the threads of an area, 16 bytes at a time. Rows past the end are zeros.
 KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &area) {
     // A thread keeps to one unit of the rows.
     constexpr int step = Layout::area_warps * kWarp / KTile::units; // rows
@@ -20,9 +18,9 @@ KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &
     const i64 row_stride = (i64)p.heads_k * P::dk;
     const u16 *k = p.k + ((i64)w.first * p.heads_k + head_k) * P::dk;
     const u16 *source = k + row * row_stride + unit * 8;
-#pragma unroll(WHOLE ? 8 : 1) // tails: little code
+#pragma unroll(P::kload == kTmaLoad ? 1 : 8) // by TMA: tails alone come here
     for (int n = 0; n < P::span / step; ++n) {
-        const bool valid = WHOLE || row + n * step < w.rows;
+        const bool valid = row + n * step < w.rows;
         u8 *destination = area.bytes + KTile::at(row + n * step, unit);
         if (P::kload == kLdg)
             *(uint4 *)destination = valid ? load_global_16(source) : make_uint4(0, 0, 0, 0);
@@ -103,16 +101,13 @@ struct GateLoad {
 // of the block waits for it. The gates are scanned while it is on its way.
 KKT_DEVICE void load(const Problem &p, const Work &w, const TensorMap *k_map, u8 *shared,
                      const Area &area, int head_k) {
-    const bool whole = w.rows == P::span;
-    const bool by_tile = P::kload == kTmaLoad && whole;
+    const bool by_tile = P::kload == kTmaLoad && w.rows == P::span;
     GateLoad gates;
     if (by_tile && area.thread() == 0)
         load_k_tile(w, head_k, *k_map, area);
     gates.ask(p, w);
-    if (P::kload != kTmaLoad && whole)
-        copy_k<true>(p, w, head_k, area);
-    else if (!by_tile)
-        copy_k<false>(p, w, head_k, area);
+    if (!by_tile)
+        copy_k(p, w, head_k, area);
     gates.put((float *)(shared + Layout::factors_at));
     if (!by_tile) {
         if (P::kload != kLdg)

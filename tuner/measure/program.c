@@ -241,6 +241,19 @@ static CUtensorMapSwizzle map_swizzle(int bytes) {
     }
 }
 
+static CUtensorMapL2promotion map_promotion(int bytes) {
+    switch (bytes) {
+    case 64:
+        return CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
+    case 128:
+        return CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+    case 256:
+        return CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+    default:
+        return CU_TENSOR_MAP_L2_PROMOTION_NONE;
+    }
+}
+
 static CUresult encode_map(const kkt_gpu *gpu, const kkt_tensor_map *map,
                            const kkt_device_tensor *tensor, CUtensorMap *out) {
     cuuint64_t dims[5] = {0};
@@ -259,10 +272,10 @@ static CUresult encode_map(const kkt_gpu *gpu, const kkt_tensor_map *map,
     }
     void *base = NULL;
     memcpy(&base, &tensor->data, sizeof base); /* a device address in a host pointer's clothes */
-    return gpu->driver.tensor_map(out, map_type(tensor->tensor.dtype), (cuuint32_t)map->rank, base,
-                                  dims, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                  map_swizzle(map->swizzle_bytes), CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return gpu->driver.tensor_map(
+        out, map_type(tensor->tensor.dtype), (cuuint32_t)map->rank, base, dims, strides, box, ones,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(map->swizzle_bytes),
+        map_promotion(map->promotion_bytes), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 static CUresult fill_argument(const kkt_gpu *gpu, const kkt_arg *arg, const kkt_bindings *bindings,
