@@ -144,12 +144,12 @@ static void state_parts(const state_walk *x, double *h, int64_t slots, double *v
 kkt_status kkt_gdn_state_reference(const kkt_values *problem, const kkt_values *config,
                                    kkt_host_tensors *inputs, int64_t part, double *out, size_t size,
                                    kkt_error *err) {
-    state_walk x = {.shape = kkt_gdn_shape(problem),
-                    .at = kkt_gdn_part_at(problem, inputs, part),
-                    .chunk = config->v[KKT_GDN_CHUNK],
-                    .inputs = inputs};
+    state_walk x = {
+        .shape = kkt_gdn_shape(problem), .chunk = config->v[KKT_GDN_CHUNK], .inputs = inputs};
     const int64_t dk = x.shape.dk, dv = x.shape.dv;
     int64_t slots = 0;
+    if (!kkt_gdn_part_at(problem, inputs, part, &x.at))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "there is no part %lld", (long long)part);
     kkt_gdn_slot_range(problem, x.chunk, inputs, &x.at, &slots);
     kkt_status status = room_for(size, (slots * dk + x.at.rows + dk) * COLUMNS, err);
     if (status != KKT_OK)

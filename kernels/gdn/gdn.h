@@ -181,7 +181,9 @@ typedef struct kkt_gdn_part {
 } kkt_gdn_part;
 
 int64_t kkt_gdn_part_count(const kkt_values *problem);
-kkt_gdn_part kkt_gdn_part_at(const kkt_values *problem, kkt_host_tensors *inputs, int64_t part);
+/* False past the end. */
+bool kkt_gdn_part_at(const kkt_values *problem, kkt_host_tensors *inputs, int64_t part,
+                     kkt_gdn_part *out);
 /* The region of a part in o, u or v_new, and in h0 or ht. */
 kkt_region kkt_gdn_rows_region(const kkt_values *problem, const kkt_gdn_part *part, int tensor);
 kkt_region kkt_gdn_state_region(const kkt_values *problem, const kkt_gdn_part *part, int tensor);

@@ -35,8 +35,10 @@ static int64_t part_count(const kkt_values *problem, const kkt_values *config,
 
 static int part_regions(const kkt_values *problem, const kkt_values *config,
                         kkt_host_tensors *inputs, int64_t part, kkt_region *out) {
-    const kkt_gdn_part at = kkt_gdn_part_at(problem, inputs, part);
+    kkt_gdn_part at;
     int count = 0;
+    if (!kkt_gdn_part_at(problem, inputs, part, &at))
+        return 0;
     out[count++] =
         kkt_gdn_slots_region(problem, config->v[KKT_GDN_CHUNK], inputs, &at, KKT_STATE_H);
     if (at.rows > 0)

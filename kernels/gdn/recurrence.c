@@ -13,7 +13,10 @@ int64_t kkt_gdn_part_count(const kkt_values *problem) {
     return s.batch * s.sequences * s.heads_v * (s.dv / COLUMNS);
 }
 
-kkt_gdn_part kkt_gdn_part_at(const kkt_values *problem, kkt_host_tensors *inputs, int64_t part) {
+bool kkt_gdn_part_at(const kkt_values *problem, kkt_host_tensors *inputs, int64_t part,
+                     kkt_gdn_part *out) {
+    if (part < 0 || part >= kkt_gdn_part_count(problem))
+        return false;
     const kkt_shape s = kkt_gdn_shape(problem);
     const kkt_host_tensor *cu = kkt_host_tensor_find(inputs, "cu_seqlens");
     const int64_t groups = s.dv / COLUMNS;
@@ -24,7 +27,8 @@ kkt_gdn_part kkt_gdn_part_at(const kkt_values *problem, kkt_host_tensors *inputs
     at.sequence = at.number % s.sequences;
     at.token = kkt_sequence_start(&s, cu, at.sequence);
     at.rows = kkt_sequence_start(&s, cu, at.sequence + 1) - at.token;
-    return at;
+    *out = at;
+    return true;
 }
 
 kkt_region kkt_gdn_rows_region(const kkt_values *problem, const kkt_gdn_part *part, int tensor) {
@@ -49,8 +53,10 @@ kkt_region kkt_gdn_state_region(const kkt_values *problem, const kkt_gdn_part *p
 
 int kkt_gdn_recurrence_regions(const kkt_values *problem, kkt_host_tensors *inputs, int64_t part,
                                int tensor_o, int tensor_ht, kkt_region *out) {
-    const kkt_gdn_part at = kkt_gdn_part_at(problem, inputs, part);
+    kkt_gdn_part at;
     int count = 0;
+    if (!kkt_gdn_part_at(problem, inputs, part, &at))
+        return 0;
     if (at.rows > 0)
         out[count++] = kkt_gdn_rows_region(problem, &at, tensor_o);
     out[count++] = kkt_gdn_state_region(problem, &at, tensor_ht);
@@ -113,9 +119,8 @@ static void step(const walk *w, int64_t token, double *s, double *k, double *q, 
 
 kkt_status kkt_gdn_recurrence(const kkt_values *problem, kkt_host_tensors *inputs, int64_t part,
                               double *out, size_t size, kkt_error *err) {
-    const walk w = {
+    walk w = {
         .shape = kkt_gdn_shape(problem),
-        .at = kkt_gdn_part_at(problem, inputs, part),
         .q = kkt_host_tensor_find(inputs, "q"),
         .k = kkt_host_tensor_find(inputs, "k"),
         .v = kkt_host_tensor_find(inputs, "v"),
@@ -124,6 +129,8 @@ kkt_status kkt_gdn_recurrence(const kkt_values *problem, kkt_host_tensors *input
         .h0 = kkt_host_tensor_find(inputs, "h0"),
     };
     const int64_t dk = w.shape.dk;
+    if (!kkt_gdn_part_at(problem, inputs, part, &w.at))
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "there is no part %lld", (long long)part);
     if (size < (size_t)((w.at.rows + dk) * COLUMNS))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "room for %zu values, %lld needed", size,
                         (long long)((w.at.rows + dk) * COLUMNS));

@@ -123,39 +123,62 @@ int64_t kkt_gate_part(int64_t i, int64_t checked, int64_t parts) {
 
 /* ---- many parts ---- */
 
-/* Parts whose reference is computed at the same time, and held in memory together. */
-enum { BATCH = 16 };
+/* Parts that are computed and scored at the same time. */
+enum { BATCH = 64 };
 
 /* A part that is looked at. */
-typedef struct part_values {
+typedef struct scored_part {
     int64_t part;
-    kkt_region regions[KKT_REGIONS_MAX];
-    int count;
-    double *values; /* NULL: out of memory, or an empty part */
+    kkt_score score;
     kkt_status status;
     kkt_error err;
-} part_values;
+} scored_part;
 
 typedef struct batch {
     const kkt_kernel *kernel;
     const kkt_values *problem, *config;
     const kkt_host_tensors *tensors;
-    part_values parts[BATCH];
+    scored_part parts[BATCH];
 } batch;
 
-static void compute_part(void *context, int64_t index) {
+static void score_part(void *context, int64_t index) {
     batch *b = context;
-    part_values *p = &b->parts[index];
+    scored_part *p = &b->parts[index];
     kkt_host_tensors tensors = *b->tensors; /* with a cursor of its own */
-    p->count = b->kernel->part_regions(b->problem, b->config, &tensors, p->part, p->regions);
-    if (p->count == 0)
+    kkt_region regions[KKT_REGIONS_MAX];
+    const int count = b->kernel->part_regions(b->problem, b->config, &tensors, p->part, regions);
+    if (count == 0)
         return;
-    const int64_t size = kkt_regions_size(p->regions, p->count);
-    p->values = calloc((size_t)size + 1, sizeof *p->values);
-    p->status = p->values
-                    ? b->kernel->reference(b->problem, b->config, &tensors, p->part, p->values,
-                                           (size_t)size, &p->err)
-                    : kkt_fail(&p->err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
+    const int64_t size = kkt_regions_size(regions, count);
+    double *values = calloc((size_t)size + 1, sizeof *values);
+    if (!values) {
+        p->status = kkt_fail(&p->err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the reference");
+        return;
+    }
+    p->status = b->kernel->reference(b->problem, b->config, &tensors, p->part, values, (size_t)size,
+                                     &p->err);
+    if (p->status == KKT_OK)
+        p->status = kkt_gate_score_part(b->kernel, b->problem, &tensors, regions, count, values,
+                                        &p->score, &p->err);
+    free(values);
+}
+
+static void add_score(const kkt_score *part, kkt_score *sum) {
+    for (int i = 0; i < KKT_TENSORS_MAX; i++) {
+        sum->error_sq[i] += part->error_sq[i];
+        sum->reference_sq[i] += part->reference_sq[i];
+    }
+    if (sum->inexact == 0)
+        sum->first_inexact = part->first_inexact;
+    if (sum->not_finite == 0)
+        sum->first_not_finite = part->first_not_finite;
+    if (part->max_abs > sum->max_abs)
+        sum->worst = part->worst;
+    sum->max_abs = fmax(sum->max_abs, part->max_abs);
+    sum->growth = fmax(sum->growth, part->growth);
+    sum->inexact += part->inexact;
+    sum->not_finite += part->not_finite;
+    sum->elements += part->elements;
 }
 
 kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
@@ -170,18 +193,13 @@ kkt_status kkt_gate_score(const kkt_kernel *kernel, const kkt_values *problem,
         const int64_t count = checked - first < BATCH ? checked - first : BATCH;
         for (int64_t i = 0; i < count; i++)
             b.parts[i].part = kkt_gate_part(first + i, checked, parts);
-        kkt_parallel_for(count, compute_part, &b);
-        for (int64_t i = 0; i < count; i++) {
-            part_values *p = &b.parts[i];
-            if (status == KKT_OK && p->status != KKT_OK) {
-                status = p->status;
-                if (err)
-                    *err = p->err;
-            }
-            if (status == KKT_OK && p->count > 0)
-                status = kkt_gate_score_part(kernel, problem, tensors, p->regions, p->count,
-                                             p->values, score, err);
-            free(p->values);
+        kkt_parallel_for(count, score_part, &b);
+        for (int64_t i = 0; i < count && status == KKT_OK; i++) {
+            status = b.parts[i].status;
+            if (status == KKT_OK)
+                add_score(&b.parts[i].score, score);
+            else if (err)
+                *err = b.parts[i].err;
         }
     }
     return status;

@@ -106,6 +106,10 @@ static void compute(fixture *f, const char *name) {
                 }
         free(values);
     }
+    double nothing;
+    assert_int_equal(
+        kernel->reference(&f->problem, &f->config, &list, parts, &nothing, SIZE_MAX, NULL),
+        KKT_ERR_INPUT);
     for (int i = 0; i < list.count; i++) {
         if (list.t[i].tensor.role != KKT_TENSOR_OUTPUT)
             continue;
