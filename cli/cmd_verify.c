@@ -33,15 +33,31 @@ typedef struct job {
     int64_t count, failed;
 } job;
 
+/* The asked style, or the first that has device code. */
+static kkt_status choose_variant(job *j, kkt_error *err) {
+    const kkt_kernel *kernel = j->kernel;
+    const char *name = kkt_args_get(j->args, "--style");
+    const kkt_style *style = name ? kkt_style_find(name) : NULL;
+    if (style)
+        j->variant = kkt_kernel_variant(kernel, style->id);
+    for (size_t i = 0; !name && !j->variant && i < kernel->variant_count; i++)
+        j->variant = kernel->variants[i]->source ? kernel->variants[i] : NULL;
+    if (j->variant && j->variant->source && kernel->reference)
+        return KKT_OK;
+    if (name)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s' with device code",
+                        kernel->name, name);
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "kernel %s has no device code yet: the model alone knows it", kernel->name);
+}
+
 static kkt_status read_options(job *j, kkt_error *err) {
     kkt_status status = kkt_kernel_parse(kkt_args_operand(j->args, 0), &j->kernel, err);
     if (status != KKT_OK)
         return status;
-    j->variant = j->kernel->variants[0];
-    if (!j->variant->source || !j->kernel->reference)
-        return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "kernel %s has no device code yet: the model alone knows it",
-                        j->kernel->name);
+    status = choose_variant(j, err);
+    if (status != KKT_OK)
+        return status;
     const char *problem = kkt_args_get(j->args, "--problem");
     const char *count = kkt_args_get(j->args, "--count");
     char reason[200];
@@ -252,6 +268,7 @@ static kkt_status run_verify(const kkt_args *args, kkt_error *err) {
 static const kkt_option options[] = {
     KKT_OPTION_ARCH,
     KKT_OPTION_DEVICE,
+    {"--style", "NAME", "write style; default the kernel's first with device code"},
     {"--problem", "k=v,...", "the problem; keys left out have their default"},
     {"--config", "k=v,...", "parameters to hold at a value"},
     {"--count", "N", "configurations checked, spread over the space; 0: all; default 32"},
