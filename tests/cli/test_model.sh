@@ -49,7 +49,7 @@ json '(all({"kernel", "style", "chunk", "config", "threads", "registers", "smem_
     "hbm_bytes_per_token", "hbm_bytes", "blocks_per_sm", "feasible", "spills", "limiter", "reason",
     "chain_steps", "lower_bound_us", "predicted_us"} <= set(s) for s in d["styles"]))'
 json '(all(s["limiter"] in ("registers shared_memory threads blocks barriers hbm l2 shared_bandwidth "
-    "tensor fp32 issue latency").split() for s in d["styles"]))'
+    "tensor fp32 issue latency").split() for s in d["styles"] if s["calibrated"]))'
 json 'all(s["lower_bound_us"] <= s["predicted_us"] for s in d["styles"] if s["feasible"])'
 json 'len(d["styles"]) == len({(s["kernel"], s["style"], s["chunk"]) for s in d["styles"]})'
 json 'all(s["calibrated"] == (s["limiter"] is not None) for s in d["styles"])'
