@@ -127,9 +127,14 @@ def main(paths):
             times = [group[0]["time_us"]] + [g[0]["time_us"] for g in again]
             tied = {r["config"] for r in group}
             same = all(g[0]["config"] in tied for g in again)
+            spread = max(times) / min(times) - 1
+            complete = len(again) == len(others)
+            agree = complete and (same or spread <= 0.02)
             lines.append([name(key[0]), str(key[1]), ", ".join(f"{t:.1f}" for t in times),
-                          f"{100 * (max(times) / min(times) - 1):.2f} %", "yes" if same else "no"])
-        table(["problem", "C", "winner's us, run by run", "spread", "same tie set"], lines)
+                          f"{100 * spread:.2f} %", "yes" if same else "no",
+                          "yes" if agree else "no"])
+        table(["problem", "C", "winner's us, run by run", "spread", "same tie set",
+               "within 2 % or same tie set"], lines)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ static const double TUNE_GROWTH = 1.3; /* of the observations, between choices o
 static const double DOUBT_WEIGHT =
     1.0; /* of -log(chance) beside log(time) when points are ranked */
 
-static const double TRIFLE = 1e-5; /* a gain that is none */
+static const double NO_GAIN = 0.01; /* of the logarithm: less is a tie, and not looked for */
+static const double TRIFLE = 1e-5;  /* a gain that is none */
 
 /* A point of a shortlist. */
 typedef struct look {
@@ -44,7 +45,8 @@ typedef struct group {
     kkt_values best;               /* that configuration */
     int64_t seeds[MOST_SEEDS];     /* marks to begin with */
     int seed_count, seeds_used;
-    int64_t covers; /* covering points to begin with */
+    int64_t favourites; /* of the model alone, whatever other problems showed, to begin with */
+    int64_t covers;     /* covering points to begin with */
     look list[SHORTLIST + SPREAD + KKT_GROUPS_MAX];
     size_t listed;
     int64_t listed_at; /* `told` when the list was made; -1: never */
@@ -156,6 +158,7 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
         }
         int64_t covers = (int64_t)(COVER_SHARE * (double)search->share);
         covers = covers < 2 ? 2 : covers;
+        now->favourites = now->seed_count == 0 ? 0 : 1;
         now->covers = now->seed_count == 0 ? covers : 1;
     }
 }
@@ -226,6 +229,17 @@ static int64_t pick_cover(const kkt_search *search, int number) {
         }
     }
     return best;
+}
+
+/* The model's best that is not known to fail; -1: none is left. */
+static int64_t pick_favourite(const kkt_search *search, int number) {
+    for (int64_t i = search->set.first[number]; i < search->set.first[number + 1]; i++) {
+        uint32_t at = search->set.order[i];
+        if (!search->set.marks[at].proposed && kkt_outlook_chance(search->outlook, at) > 0.25) {
+            return at;
+        }
+    }
+    return -1;
 }
 
 /* ---- expected improvement ---- */
@@ -306,8 +320,9 @@ static int64_t pick_improvement(kkt_search *search, int number, double *value) {
         double deviation;
         double mean = kkt_surrogate_predict(search->surrogate,
                                             kkt_outlook_point(search->outlook, at), &deviation);
-        double gain = kkt_outlook_chance(search->outlook, at) *
-                      (expected_improvement(now->best_log, mean, deviation) + trifle(now, mean));
+        double gain =
+            kkt_outlook_chance(search->outlook, at) *
+            (expected_improvement(now->best_log - NO_GAIN, mean, deviation) + trifle(now, mean));
         if (gain > *value) {
             found = at;
             *value = gain;
@@ -337,6 +352,10 @@ static int64_t pick_in_turn(kkt_search *search, int number, bool fitted) {
         if (!search->set.marks[at].proposed) {
             return at;
         }
+    }
+    if (now->favourites > 0) {
+        now->favourites--;
+        return pick_favourite(search, number);
     }
     if (now->covers > 0) {
         now->covers--;
@@ -372,7 +391,7 @@ static int64_t pick(kkt_search *search) {
     for (int i = 0; i < groups; i++) {
         int number = (search->turn + i) % groups;
         const group *now = &search->groups[number];
-        bool beginning = now->seeds_used < now->seed_count || now->covers > 0;
+        bool beginning = now->seeds_used < now->seed_count || now->favourites + now->covers > 0;
         if (beginning || (double)now->used < equal || !fitted) {
             int64_t at = pick_in_turn(search, number, fitted);
             if (at >= 0) {
