@@ -154,8 +154,8 @@ static void add_pipeline(const kkt_view *view, const kkt_pipeline *pipeline,
 
 static bool is_member(const kkt_view *view, const char *kernel) {
     for (size_t i = 0; i < view->curve_count; i++)
-        for (const char *const *member = view->curves[i].pipeline->members; *member; member++)
-            if (strcmp(*member, kernel) == 0)
+        for (size_t m = 0; m < view->curves[i].member_count; m++)
+            if (strcmp(view->curves[i].pipeline->members[m], kernel) == 0)
                 return true;
     return false;
 }
@@ -249,7 +249,6 @@ static void add_statements(const kkt_view *view, kkt_document *document) {
 }
 
 void kkt_content_pipelines(const kkt_view *view, kkt_document *document) {
-    const kkt_pipeline *last = NULL;
     if (view->curve_count == 0)
         return;
     kkt_document_heading(document, 2, "The chunk size, end to end");
@@ -259,10 +258,8 @@ void kkt_content_pipelines(const kkt_view *view, kkt_document *document) {
                   "all launches, 'overlapped' the same with each launch beginning while the one "
                   "before it ends. The bold C has the smallest total.");
     for (size_t i = 0; i < view->curve_count; i++)
-        if (view->curves[i].pipeline != last) {
-            last = view->curves[i].pipeline;
-            add_pipeline(view, last, document);
-        }
+        if (i == 0 || view->curves[i].pipeline != view->curves[i - 1].pipeline)
+            add_pipeline(view, view->curves[i].pipeline, document);
     add_costs(view, document);
     add_statements(view, document);
 }

@@ -92,7 +92,7 @@ static int weight(const kkt_entry *entry) {
 /* Sums, the weakest provenance, and what limits the slowest member. */
 static void add_up(kkt_curve_point *point, size_t count) {
     double longest = -1;
-    const kkt_entry *weakest = point->members[0];
+    int least = 0;
     point->members_us = point->predicted_us = point->hbm_bytes_per_token = 0;
     for (size_t i = 0; i < count; i++) {
         const kkt_entry *entry = point->members[i];
@@ -100,8 +100,10 @@ static void add_up(kkt_curve_point *point, size_t count) {
         point->members_us += entry->time_us; /* NaN where there is none */
         point->predicted_us += entry->predicted_us;
         point->hbm_bytes_per_token += entry->hbm_bytes_per_token;
-        if (weight(entry) < weight(weakest))
-            weakest = entry;
+        if (i == 0 || weight(entry) < least) {
+            least = weight(entry);
+            point->provenance = entry->provenance;
+        }
         if (point->stale_reason == NULL)
             point->stale_reason = entry->stale_reason;
         if (time > longest) {
@@ -109,7 +111,6 @@ static void add_up(kkt_curve_point *point, size_t count) {
             point->limiter = entry->limiter;
         }
     }
-    point->provenance = weakest->provenance;
 }
 
 /* Measured before not, then the smaller sum. */
@@ -395,57 +396,6 @@ static kkt_status make_pipeline(maker *m, kkt_db *db, const kkt_freshness *fresh
     return status;
 }
 
-/* ---- which chunk size stands for a kernel ---- */
-
-static bool uses(const kkt_curve *curve, const kkt_entry *entry) {
-    kkt_pipeline_kernels p;
-    if (curve->best == NULL || !kkt_pipeline_open(curve->pipeline, &p, NULL))
-        return false;
-    for (size_t i = 0; i < p.count; i++) {
-        kkt_values own, whole;
-        const kkt_param_table *table = &p.members[i]->problem;
-        if (strcmp(p.members[i]->name, entry->kernel) != 0)
-            continue;
-        kkt_params_defaults(table, &own);
-        kkt_params_defaults(&p.whole->problem, &whole);
-        if (kkt_params_parse(table, entry->problem, &own, NULL, NULL) == KKT_OK &&
-            kkt_params_parse(&p.whole->problem, curve->problem, &whole, NULL, NULL) == KKT_OK &&
-            kkt_pipeline_serves(&p, i, &own, &whole))
-            return true;
-    }
-    return false;
-}
-
-static void add_standing(kkt_view *view, kkt_arena *arena) {
-    kkt_standing *all = kkt_arena_array(arena, view->entry_count + 1, sizeof *all);
-    view->standing = all;
-    for (size_t i = 0; i < view->entry_count; i++) {
-        const kkt_entry *entry = &view->entries[i];
-        if (entry->chunk == 0 || kkt_view_chunk(view, entry->kernel, entry->problem)->kernel)
-            continue;
-        kkt_standing *standing = &all[view->standing_count++];
-        *standing = (kkt_standing){entry->kernel, entry->problem, KKT_DEFAULT_CHUNK, NULL};
-        for (size_t c = 0; c < view->curve_count; c++) {
-            const kkt_curve *curve = &view->curves[c];
-            const kkt_curve *before = standing->curve;
-            if (uses(curve, entry) &&
-                (before == NULL || curve->best->time_us < before->best->time_us)) {
-                standing->curve = curve;
-                standing->chunk = curve->best->chunk;
-            }
-        }
-    }
-}
-
-const kkt_standing *kkt_view_chunk(const kkt_view *view, const char *kernel, const char *problem) {
-    static const kkt_standing none = {.chunk = KKT_DEFAULT_CHUNK};
-    for (size_t i = 0; i < view->standing_count; i++)
-        if (strcmp(view->standing[i].kernel, kernel) == 0 &&
-            strcmp(view->standing[i].problem, problem) == 0)
-            return &view->standing[i];
-    return &none;
-}
-
 static bool has_member(const kkt_pipeline *pipeline, const char *kernel) {
     for (const char *const *member = pipeline->members; *member != NULL; member++)
         if (strcmp(*member, kernel) == 0)
@@ -467,7 +417,7 @@ kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, const cha
     view->curves = m.curves;
     view->curve_count = m.count;
     if (status == KKT_OK)
-        add_standing(view, arena);
+        kkt_view_add_standing(view, arena);
     return status;
 }
 

@@ -66,6 +66,8 @@ typedef struct kkt_standing {
 kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, const char *only, bool real,
                            kkt_arena *arena, kkt_view *view, kkt_error *err);
 
+/* The standing chunk sizes alone, from the curves of a view (standing.c). */
+void kkt_view_add_standing(kkt_view *view, kkt_arena *arena);
 /* Never NULL: what the view knows, else KKT_DEFAULT_CHUNK. */
 const kkt_standing *kkt_view_chunk(const kkt_view *view, const char *kernel, const char *problem);
 /* "measured", ..., or "stale". */
