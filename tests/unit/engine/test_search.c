@@ -143,6 +143,52 @@ static void failures_are_avoided(void **state) {
     assert_true(failures <= 13);
 }
 
+/* The winners of another problem come first, and what failed there is not tried here. */
+static void remembers_other_problems(void **state) {
+    (void)state;
+    const char *winner = "order=3,pad=0,stages=4,swizzle=2,threads=64";
+    const kkt_param_table *table = &synthetic_variant.params;
+    kkt_search_memory memory = {0};
+    const kkt_search_type *type = NULL;
+    kkt_search *search = NULL;
+    kkt_space *space = open_space(NULL);
+    kkt_point point;
+    kkt_values config;
+    kkt_memory_begin(&memory);
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        if (point.ordinal % 7 == 0) {
+            double t = fails(&point.config) ? (double)NAN : time_of(&point.config);
+            assert_int_equal(
+                kkt_memory_add(&memory, &point.config, point.prediction.predicted_us, t, NULL),
+                KKT_OK);
+        }
+    }
+    kkt_params_defaults(table, &config);
+    assert_int_equal(kkt_params_parse(table, winner, &config, NULL, NULL), KKT_OK);
+    for (int64_t chunk = 16; chunk <= 128; chunk *= 2) { /* which fits into a block with each */
+        config.v[P_CHUNK] = chunk;
+        assert_int_equal(kkt_memory_add(&memory, &config, 100, time_of(&config), NULL), KKT_OK);
+    }
+    kkt_search_options options = {.seed = 1, .budget = 64, .memory = &memory};
+    assert_int_equal(kkt_search_parse("model", &type, NULL), KKT_OK);
+    assert_int_equal(type->open(space, &options, &search, NULL), KKT_OK);
+    int failed = 0;
+    int won = 0;
+    for (int i = 0; i < 32 && type->propose(search, &point); i++) {
+        config.v[P_CHUNK] = point.config.v[P_CHUNK];
+        won += i < 4 && kkt_values_equal(table, &point.config, &config);
+        failed += fails(&point.config);
+        type->tell(search, &point.config,
+                   fails(&point.config) ? (double)NAN : time_of(&point.config));
+    }
+    print_message("%d winners among the first 4; %d of 32 failed\n", won, failed);
+    assert_true(won >= 3); /* at 128 rows the ring may be too large */
+    assert_true(failed <= 3);
+    type->close(search);
+    kkt_memory_free(&memory);
+    kkt_space_close(space);
+}
+
 static void deterministic(void **state) {
     (void)state;
     int64_t proposals;
@@ -165,9 +211,13 @@ static void unknown_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exhaustive_sees_all), cmocka_unit_test(chunks_share_the_budget),
-        cmocka_unit_test(model_learns),        cmocka_unit_test(failures_are_avoided),
-        cmocka_unit_test(deterministic),       cmocka_unit_test(unknown_name),
+        cmocka_unit_test(exhaustive_sees_all),
+        cmocka_unit_test(chunks_share_the_budget),
+        cmocka_unit_test(model_learns),
+        cmocka_unit_test(failures_are_avoided),
+        cmocka_unit_test(deterministic),
+        cmocka_unit_test(unknown_name),
+        cmocka_unit_test(remembers_other_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
