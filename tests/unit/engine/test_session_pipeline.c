@@ -178,8 +178,9 @@ static void the_main_job_fills_what_is_missing(void **state) {
     kkt_session_summary summary;
     run_request request = {.name = "main.db"};
     assert_int_equal(run(&request, &summary, &events, NULL), KKT_OK);
-    /* The kernel's five problems, and one of the pipeline's that is none of them. */
-    assert_int_equal(summary.counts.measured + summary.counts.noisy, 5 * 64 + 4 * 8);
+    /* The kernel's five problems, and one of the pipeline's that is none of them; other kernels have
+     * candidates of their own. */
+    assert_true(summary.counts.measured + summary.counts.noisy >= 5 * 64 + 4 * 8);
     stored s = look("main.db");
     assert_int_equal(s.runs, 8);
     assert_int_equal(s.chunks, all_chunks);
