@@ -97,7 +97,7 @@ template <int ROWS, int COLUMNS> struct PanelTile {
             const int row = thread / UNITS;
             const int unit = thread % UNITS;
             i64 at = row * row_stride + unit * 8;
-#pragma unroll
+#pragma unroll 8
             for (int n = 0; n < ROW_COUNT / step; ++n) {
                 visit(row + n * step, unit, at);
                 at += step * row_stride;
