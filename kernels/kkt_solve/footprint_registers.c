@@ -170,7 +170,8 @@ static double coupling_products(int64_t side) {
 
 /* K and K K^T, a block. */
 static double block_instructions(const sizes *s) {
-    const double areas = (double)s->areas, warps = (double)(s->warps / s->areas);
+    const int64_t area_warps = s->warps / s->areas;
+    const double areas = (double)s->areas, warps = (double)area_warps;
     const double k_units = (double)(s->span * s->dk) / 8 / WARP;
     const double depth = (double)s->dk / 16, tiles = (double)s->tiles;
     double n = 150.0 * warps + 4 * tiles;
