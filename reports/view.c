@@ -435,7 +435,7 @@ static kkt_status read_all(builder *b, kkt_db *db, const kkt_freshness *freshnes
 /* Takes out what was read for the curves' sake. */
 static size_t keep_only(const char *only, kkt_entry *entries, size_t count) {
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; entries != NULL && i < count; i++)
         if (strcmp(entries[i].kernel, only) == 0)
             entries[kept++] = entries[i];
     return kept;

@@ -11,6 +11,9 @@ enum {
     EVALS_PER_CHUNK = EVALS_PER_TASK / 4, /* of a member, problem and chunk size */
     EVALS_TO_FILL = 8 /* where the main job finds nothing measured at a chunk size */
 };
+/* Parts of a pipeline's result that the reference is computed for: each member was checked on many
+ * more, and of what the first pipeline of a problem gives every element serves the next ones. */
+enum { PARTS_CHECKED = 8 };
 /* Forms whose members take so much more than the best one's are not timed end to end. */
 static const double FORMS_WITHIN = 0.05;
 
@@ -374,6 +377,9 @@ static kkt_status measure_chain(session *s, chain *c, kkt_error *err) {
     }
     kkt_chain_request request = {
         .whole = members[0], .members = members, .count = c->pipeline->count, .order = c->order};
+    kkt_policy policy = s->options->policy;
+    policy.large_parts = policy.large_parts < PARTS_CHECKED ? policy.large_parts : PARTS_CHECKED;
+    request.whole.policy = &policy;
     request.whole.kernel = whole;
     request.whole.variant = variant;
     request.whole.problem = c->problem;
