@@ -24,21 +24,16 @@ template <int HAS, int COUNT> KKT_DEVICE void registers_set() {
         registers_take<COUNT>();
 }
 
+// One arrival, after what this thread has read and written. Every thread of a warp arrives for
+// itself: that costs no more than one of them for all, and needs no barrier of the warp before.
 KKT_DEVICE void mbarrier_arrive(u64 *barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                  : "memory");
 }
 
-// Once for a warp, after all its lanes are done.
-KKT_DEVICE void mbarrier_arrive_warp(u64 *barrier, int lane) {
-    __syncwarp();
-    if (lane == 0)
-        mbarrier_arrive(barrier);
-}
-
 // A place in a ring of SLOTS buffers. Each buffer has a barrier for "full" and one for "empty"; a
 // reader waits for full with `parity`, a writer for empty with `parity ^ 1`, which lets the first
-// round pass.
+// round pass. It advances by SLOTS at most.
 template <int SLOTS> struct Ring {
     int slot;
     u32 parity;

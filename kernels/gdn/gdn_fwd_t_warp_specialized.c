@@ -17,6 +17,7 @@ enum {
     STAGES,
     STATE_REGISTERS,
     SERVICE_REGISTERS,
+    NARROW,
     UNITS_PER_BLOCK
 };
 
@@ -42,8 +43,8 @@ static const kkt_param params[] = {
     [STAGES] = {.name = "stages",
                 .macro = "KKT_STAGES",
                 .help = "chunks of k, q, T and v in flight",
-                .count = 4,
-                .values = {3, 2, 4, 1},
+                .count = 3,
+                .values = {3, 2, 4},
                 .fallback = 3},
     [STATE_REGISTERS] = {.name = "state_registers",
                          .macro = "KKT_STATE_REGISTERS",
@@ -57,6 +58,13 @@ static const kkt_param params[] = {
                            .count = 2,
                            .values = {40, 32},
                            .fallback = 40},
+    [NARROW] = {.name = "narrow",
+                .macro = "KKT_NARROW",
+                .help = "1: products with T and P leave out what is 0 above the diagonal; k, q and "
+                        "t are then loaded in boxes of 16 rows",
+                .count = 2,
+                .values = {0, 1},
+                .fallback = 0},
     [UNITS_PER_BLOCK] = {.name = "units_per_block",
                          .help = "heads of sequences that a block takes one after the other",
                          .count = 4,
@@ -69,7 +77,8 @@ typedef struct sizes {
     int64_t chunk, dk, dv, block_dv, outputs, stages;
     int64_t groups, helpers, threads; /* state warpgroups; output or score warpgroups */
     int64_t state_registers, helper_registers, service_registers;
-    int64_t units; /* of work */
+    int64_t box_rows; /* of a load of k, q or t */
+    int64_t units;    /* of work */
     int64_t grid;
 } sizes;
 
@@ -84,7 +93,8 @@ static sizes sizes_of(const kkt_values *problem, const kkt_values *config) {
                .groups = c[BLOCK_DV] / 64,
                .helpers = c[OUTPUTS] > 0 ? c[OUTPUTS] : 1,
                .state_registers = c[STATE_REGISTERS],
-               .service_registers = c[SERVICE_REGISTERS]};
+               .service_registers = c[SERVICE_REGISTERS],
+               .box_rows = c[NARROW] != 0 ? 16 : c[CHUNK]};
     const int64_t warpgroups = s.groups + s.helpers + 1;
     s.threads = warpgroups * WARPGROUP;
     const int64_t launched = warpgroups * (65536 / s.threads / 8 * 8);
@@ -160,6 +170,10 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
                  (long long)s.block_dv);
         return false;
     }
+    if (s.chunk == 16 && config->v[NARROW] != 0) {
+        snprintf(reason, size, "narrow=1 changes nothing where chunk is 16");
+        return false;
+    }
     return shape_fits(problem, &s, reason, size) && registers_fit(&s, reason, size) &&
            grid_fits(config, &s, reason, size);
 }
@@ -214,7 +228,8 @@ static double smem_passes(const sizes *s, bool t_beta) {
     const double square = (double)(s->chunk * s->chunk) * 2 / 128;
     const double value = (double)(s->chunk * s->block_dv) * 2 / 128;
     const double groups = (double)s->groups, warps = 4 * groups;
-    const double triangle = square * (1 + 16.0 / (double)s->chunk) / 2;
+    const double triangle =
+        s->box_rows < s->chunk ? square * (1 + 16.0 / (double)s->chunk) / 2 : square;
     const double factors = (double)s->chunk / 4;
     const double copied = 2 * key + square + value;
     const double tables = t_beta ? 2 : 3;
@@ -296,10 +311,10 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
                            .dynamic_smem_bytes = kkt_footprint_smem_bytes(&fp),
                            .carveout_percent = -1,
                            .waits = true};
-    add_map(launch, KKT_FWD_T_Q, problem, key, 64, 16);
-    add_map(launch, KKT_FWD_T_K, problem, key, 64, 16);
+    add_map(launch, KKT_FWD_T_Q, problem, key, 64, s.box_rows);
+    add_map(launch, KKT_FWD_T_K, problem, key, 64, s.box_rows);
     add_map(launch, KKT_FWD_T_V, problem, value, 64, s.chunk);
-    add_map(launch, KKT_FWD_T_T, problem, p[KKT_GDN_HEADS_V] * s.chunk, s.chunk, 16);
+    add_map(launch, KKT_FWD_T_T, problem, p[KKT_GDN_HEADS_V] * s.chunk, s.chunk, s.box_rows);
     add_map(launch, KKT_FWD_T_O, problem, value, 64, s.chunk);
     kkt_gdn_add_tensor(launch, KKT_FWD_T_G);
     kkt_gdn_add_tensor(launch, KKT_FWD_T_BETA);

@@ -40,28 +40,28 @@
 #include "gdn/ws_state_output.cuh"
 #include "gdn/ws_work.cuh"
 
-// One thread; how many arrivals end a phase.
+// One thread; how many arrivals end a phase. All threads of a role arrive, the loading one alone.
 KKT_DEVICE void make_barriers(const Shared &shared) {
-    constexpr int group_warps = 4;
-    constexpr int state_warps = group_warps * P::groups;
+    constexpr int group = P::warpgroup;
+    constexpr int state = group * P::groups;
     for (int n = 0; n < P::stages; ++n) {
-        mbarrier_init(shared.barrier(Layout::full + n), 2);
-        mbarrier_init(shared.barrier(Layout::empty + n), state_warps + group_warps);
+        mbarrier_init(shared.barrier(Layout::full + n), 1 + kWarp);
+        mbarrier_init(shared.barrier(Layout::empty + n), state + group);
         mbarrier_init(shared.barrier(Layout::landed + n), 1);
     }
     for (int n = 0; n < 2; ++n) {
         if (Layout::own_output) {
-            mbarrier_init(shared.barrier(Layout::scores_full + n), group_warps);
-            mbarrier_init(shared.barrier(Layout::scores_empty + n), state_warps);
+            mbarrier_init(shared.barrier(Layout::scores_full + n), group);
+            mbarrier_init(shared.barrier(Layout::scores_empty + n), state);
         } else {
-            mbarrier_init(shared.barrier(Layout::s_full + n), state_warps);
-            mbarrier_init(shared.barrier(Layout::s_empty + n), group_warps);
-            mbarrier_init(shared.barrier(Layout::value_full + n), state_warps);
+            mbarrier_init(shared.barrier(Layout::s_full + n), state);
+            mbarrier_init(shared.barrier(Layout::s_empty + n), group);
+            mbarrier_init(shared.barrier(Layout::value_full + n), state);
         }
     }
     for (int n = 0; n < 4; ++n) {
-        mbarrier_init(shared.barrier(Layout::o_full + n), group_warps);
-        mbarrier_init(shared.barrier(Layout::o_empty + n), 1);
+        mbarrier_init(shared.barrier(Layout::o_full + n), group);
+        mbarrier_init(shared.barrier(Layout::o_empty + n), kWarp);
     }
 }
 

@@ -123,9 +123,8 @@ KKT_DEVICE void output_role(const Shared &shared, int chunks, float scale, int i
         wgmma_wait<0>();
         hold(o);
         hold(g.q);
-        mbarrier_arrive_warp(shared.barrier(Layout::s_empty + ring.slot), lane);
-        if (lane == 0)
-            mbarrier_arrive(shared.barrier(Layout::empty + stage.slot));
+        mbarrier_arrive(shared.barrier(Layout::s_empty + ring.slot));
+        mbarrier_arrive(shared.barrier(Layout::empty + stage.slot));
         scale_rows(o, g.decay);
 
         mbarrier_wait(shared.barrier(Layout::value_full + ring.slot), ring.parity);
@@ -136,7 +135,7 @@ KKT_DEVICE void output_role(const Shared &shared, int chunks, float scale, int i
         wgmma_wait<0>();
         hold(o);
         store_output(g, o, value);
-        mbarrier_arrive_warp(shared.barrier(Layout::o_full + ring.slot), lane);
+        mbarrier_arrive(shared.barrier(Layout::o_full + ring.slot));
         ring.advance(P::outputs);
         stage.advance(P::outputs);
 

@@ -16,12 +16,16 @@ struct P {
     static constexpr int stages = KKT_STAGES;
     static constexpr int outputs = KKT_OUTPUTS;
 
+    static constexpr bool narrow = KKT_NARROW && chunk > 16;
+
     // Where a chunk's tokens lie along the rows of K, Q and T in shared memory and along the
-    // columns of accumulators: sixteen by sixteen, the last sixteen first (wgmma_product_lower says
-    // why). The same function leads back.
+    // columns of accumulators: as they come, or, for narrow products with triangles, sixteen by
+    // sixteen with the last sixteen first (wgmma_product_lower says why). The same function leads
+    // back.
     __host__ __device__ static constexpr int place(int token) {
-        return token ^ (chunk - 16);
+        return narrow ? token ^ (chunk - 16) : token;
     }
+    static constexpr int box_rows = narrow ? 16 : chunk; // of a load of K, Q or T
 
     // Warpgroups, in this order: state, then helpers (outputs or one for scores), then service.
     static constexpr int groups = block_dv / 64;
@@ -40,6 +44,7 @@ struct P {
     static constexpr int helper_registers = each_helper < 240 ? each_helper : 240;
 
     static_assert(chunk == 16 || chunk == 32 || chunk == 64, "64 rows of scores at most");
+    static_assert(stages >= 2 && stages >= outputs, "the next chunk is read before this is done");
     static_assert(dk == 64 || dk == 128, "key panels of 64 columns, state in registers");
     static_assert(block_dv % 64 == 0 && dv % block_dv == 0, "a warpgroup holds 64 columns");
     static_assert(helper_registers >= 24, "a warpgroup would wait for registers for ever");

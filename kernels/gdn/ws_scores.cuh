@@ -94,9 +94,8 @@ KKT_DEVICE void score_role(const Shared &shared, int chunks, float scale, int wa
                                    SquareTile::at(row, P::place(16 * t) / 8 + quarter_unit(lane))),
                     decay_scores(c, tables, rows, t, lane));
         async_proxy_fence();
-        mbarrier_arrive_warp(shared.barrier(Layout::scores_full + out.slot), lane);
-        if (lane == 0)
-            mbarrier_arrive(shared.barrier(Layout::empty + stage.slot));
+        mbarrier_arrive(shared.barrier(Layout::scores_full + out.slot));
+        mbarrier_arrive(shared.barrier(Layout::empty + stage.slot));
         stage.advance();
         out.advance();
     }

@@ -42,7 +42,7 @@ KKT_DEVICE void load_inputs(const Maps &maps, const Load &l, u64 *full) {
 #pragma unroll
     for (int panel = 0; panel < KeyTile::panels; ++panel)
 #pragma unroll
-        for (int token = 0; token < P::chunk; token += 16) {
+        for (int token = 0; token < P::chunk; token += P::box_rows) {
             const int column = l.head_k * P::dk + panel * 64;
             u8 *k = l.stage + panel * KeyTile::panel_bytes + P::place(token) * KeyTile::row_bytes;
             tile_load(k + Layout::k_at, maps.k, column, l.row + token, l.barrier);
@@ -56,7 +56,7 @@ KKT_DEVICE void load_inputs(const Maps &maps, const Load &l, u64 *full) {
 
 KKT_DEVICE void load_t(const Maps &maps, const Load &l) {
 #pragma unroll
-    for (int token = 0; token < P::chunk; token += 16)
+    for (int token = 0; token < P::chunk; token += P::box_rows)
         tile_load(l.stage + Layout::t_at + P::place(token) * SquareTile::row_bytes, maps.t,
                   l.column_t, l.row + token, l.barrier);
 }
@@ -193,7 +193,7 @@ KKT_DEVICE void gate_role(const Problem &p, const Shared &shared, int lane) {
                 landed ^= 1u << ring.slot;
                 clear_tail(shared.stage(ring.slot), rows, lane);
             }
-            mbarrier_arrive_warp(shared.barrier(Layout::full + ring.slot), lane);
+            mbarrier_arrive(shared.barrier(Layout::full + ring.slot));
             ring.advance();
         }
     }
@@ -241,7 +241,7 @@ KKT_DEVICE void store_role(const Problem &p, const Maps &maps, const Shared &sha
             }
             if (lane == 0)
                 tile_store_wait_read();
-            mbarrier_arrive_warp(shared.barrier(Layout::o_empty + 2 * panel + ring.slot), lane);
+            mbarrier_arrive(shared.barrier(Layout::o_empty + 2 * panel + ring.slot));
         }
     }
 }

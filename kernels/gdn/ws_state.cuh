@@ -71,6 +71,16 @@ KKT_DEVICE void load_columns(Factors<COUNT> &c, const float *table, int part, in
     }
 }
 
+// c (+)= A B for a B that is a lower triangle's transpose.
+template <typename Operand>
+KKT_DEVICE void multiply_triangle(TokenAccumulator &c, const TokenOperand &a, const Operand &b,
+                                  bool add) {
+    if constexpr (P::narrow)
+        wgmma_product_lower<P::bf16>(c, a, b, add);
+    else
+        wgmma_product<P::bf16>(c, a, b, add);
+}
+
 // ---- the state from and to memory ----
 
 KKT_DEVICE i64 state_offset(const StateGroup &g, const Unit &u) {

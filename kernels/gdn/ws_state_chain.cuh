@@ -43,7 +43,7 @@ KKT_DEVICE void multiply_keys(StateGroup &g, const Shared &shared, u32 stage, co
     wgmma_begin();
     wgmma_product<P::bf16>(g.a, g.s_pairs, KeyColumns::at(stage + Layout::k_at), false);
     store_operand<StateTile>(rows, g.s_pairs);
-    mbarrier_arrive_warp(shared.barrier(Layout::s_full + out.slot), g.lane);
+    mbarrier_arrive(shared.barrier(Layout::s_full + out.slot));
 }
 
 // V' from A.
@@ -56,7 +56,7 @@ KKT_DEVICE void solve_values(StateGroup &g, u32 stage, const float *tables) {
     hold(g.v);
     hold(g.a);
     wgmma_begin();
-    wgmma_product_lower<P::bf16>(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
+    multiply_triangle(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
     load_columns(rest, tables + GateLayout::rest_at, 0, g.lane);
     wgmma_wait<0>();
     hold(g.a);
@@ -81,14 +81,14 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
     mbarrier_wait(shared.barrier(Layout::o_empty + out.slot), out.parity ^ 1);
     const u32 rows = operand_rows<TurnedTile>(shared.value(out.slot), first, g.lane);
     store_operand<TurnedTile>(rows, g.plain);
-    mbarrier_arrive_warp(shared.barrier(Layout::value_full + out.slot), g.lane);
+    mbarrier_arrive(shared.barrier(Layout::value_full + out.slot));
     out.advance();
     if (!last)
         mbarrier_wait(shared.barrier(Layout::full + stages.slot), stages.parity);
     fetch_values(g, shared, stages.slot);
     wgmma_wait<0>();
     hold(g.s);
-    mbarrier_arrive_warp(read, g.lane);
+    mbarrier_arrive(read);
     pack_operand<P::bf16>(g.s_pairs, g.s);
 }
 

@@ -50,7 +50,7 @@ KKT_DEVICE void write_o(const StateGroup &g, const StoreTile &out) {
 #pragma unroll
     for (int t = 0; t < P::chunk / 16; ++t)
         write_o(g, out, t);
-    mbarrier_arrive_warp(out.full, g.lane);
+    mbarrier_arrive(out.full);
 }
 
 // A and O = S Q, then V' from A.
@@ -77,7 +77,7 @@ KKT_DEVICE void multiply(StateGroup &g, u32 stage, const float *tables, const St
     hold(g.v);
     hold(g.a);
     wgmma_begin();
-    wgmma_product_lower<P::bf16>(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
+    multiply_triangle(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
     load_columns(factors, tables + GateLayout::out_at, 0, g.lane);
     wgmma_wait<1>();
     hold(g.o);
@@ -112,7 +112,7 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
     mbarrier_wait(shared.barrier(Layout::scores_full + scores.slot), scores.parity);
     const u32 p = shared_address(shared.scores(scores.slot));
     wgmma_begin();
-    wgmma_product_lower<P::bf16>(g.o, g.plain, SquareColumns::at(p), true);
+    multiply_triangle(g.o, g.plain, SquareColumns::at(p), true);
 
     u64 *read = shared.barrier(Layout::empty + stages.slot);
     stages.advance();
@@ -121,12 +121,12 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
     fetch_values(g, shared, stages.slot);
     wgmma_wait<1>();
     hold(g.s);
-    mbarrier_arrive_warp(read, g.lane);
+    mbarrier_arrive(read);
     pack_operand<P::bf16>(g.s_pairs, g.s);
     hold(g.s_pairs);
     wgmma_wait<0>();
     hold(g.o);
-    mbarrier_arrive_warp(shared.barrier(Layout::scores_empty + scores.slot), g.lane);
+    mbarrier_arrive(shared.barrier(Layout::scores_empty + scores.slot));
     scores.advance();
 }
 

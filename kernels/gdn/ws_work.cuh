@@ -21,7 +21,7 @@ struct Problem {
 };
 
 // One of each tensor that is moved in tiles. A box is 64 columns wide (that of T CHUNK, where that
-// is less) and has 16 rows of q, k and t, CHUNK rows of v and o.
+// is less) and has P::box_rows of q, k and t, CHUNK rows of v and o.
 struct Maps {
     const TensorMap &q, &k, &v, &t, &o;
 };

@@ -69,6 +69,7 @@ static void says_why_a_configuration_is_refused(void **state) {
         {"sm90", "", "block_dv=128,outputs=2,state_registers=176", "640 threads"},
         {"sm90", "", "block_dv=128,state_registers=240", "too few"},
         {"sm90", "", "state_registers=176", "too few"},
+        {"sm90", "", "chunk=16,narrow=1", "narrow=1 changes nothing"},
         {"sm90", "heads_k=1,heads_v=2", "units_per_block=8", "more than there are: 4"},
     };
     (void)state;
@@ -98,9 +99,9 @@ static void shared_memory_is_that_of_the_layout(void **state) {
     fp = footprint_of("", "block_dv=128,state_registers=208,service_registers=32");
     assert_int_equal(kkt_footprint_smem_bytes(&fp), 3 * 56 * kb + 6 * 8 * kb + gates + barriers);
     /* A tile of 16 x 16 takes a whole unit of 1,024 bytes. */
-    fp = footprint_of("dk=64", "chunk=16,stages=1");
+    fp = footprint_of("dk=64", "chunk=16,stages=2");
     assert_int_equal(kkt_footprint_smem_bytes(&fp),
-                     2 * 2 * kb + kb + 2 * kb + 2 * kb + 4 * kb + 180 * 4 + 18 * 8);
+                     2 * (2 * 2 * kb + kb + 2 * kb) + 2 * kb + 4 * kb + 2 * 180 * 4 + 20 * 8);
 }
 
 static void registers_are_traded_within_the_launch(void **state) {
@@ -116,11 +117,12 @@ static void registers_are_traded_within_the_launch(void **state) {
 
 static void the_plan_covers_all_units(void **state) {
     (void)state;
-    kkt_launch launch = launch_of("tokens=4096,sequences=3,heads_k=2,heads_v=8", "");
+    kkt_launch launch = launch_of("tokens=4096,sequences=3,heads_k=2,heads_v=8", "narrow=1");
     assert_int_equal(launch.grid[0], 3 * 8 * 2);
     assert_int_equal(launch.block[0], 384);
     assert_true(launch.waits);
-    /* The tensor maps come first, in the order q k v t o; q, k and t in boxes of 16 rows. */
+    /* The tensor maps come first, in the order q k v t o; q, k and t in boxes of 16
+     * rows where products are narrow. */
     const int rows[] = {16, 16, 64, 16, 64};
     const int64_t columns[] = {2 * 128, 2 * 128, 8 * 128, 8 * 64, 8 * 128};
     for (int i = 0; i < 5; i++) {
@@ -133,6 +135,7 @@ static void the_plan_covers_all_units(void **state) {
     launch = launch_of("tokens=4096,sequences=3,heads_k=2,heads_v=8", "chunk=32,units_per_block=4");
     assert_int_equal(launch.grid[0], 12);
     assert_int_equal(launch.args[3].map.box[0], 32);
+    assert_int_equal(launch.args[3].map.box[1], 32);
     assert_int_equal(launch.args[3].map.swizzle_bytes, 64);
 }
 
