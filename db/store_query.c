@@ -78,26 +78,60 @@ kkt_status kkt_db_add_functions(kkt_db *db, kkt_error *err) {
 
 /* ---- results ---- */
 
-/* The same choice of run and build as in views.sql, with staleness computed instead of read. */
-static const char results_sql[] =
+static const char results_columns[] =
     "SELECT c.id, c.verdict, c.verdict_reason, d.candidate_id, b.id, r.id,"
     " CASE WHEN b.id IS NOT NULL THEN " KKT_STALE(
         "b") " END,"
              " " KKT_IDENTITY_COLUMNS ", " KKT_PREDICTION_COLUMNS ", " KKT_BUILD_COLUMNS
              ", " KKT_RUN_COLUMNS KKT_FROM_CANDIDATES
-             " LEFT JOIN predictions d ON d.candidate_id = c.id"
-             " LEFT JOIN runs r ON r.id = (SELECT x.id FROM (SELECT r2.id AS id, " KKT_STALE(
-                 "b2") " IS NOT NULL"
-                       " AS stale, r2.gpu IS 'fake' AS made_up,"
-                       " r2.provenance <> 'measured' AS copied, r2.date AS date"
-                       " FROM builds b2 JOIN runs r2 ON r2.build_id = b2.id WHERE b2.candidate_id "
-                       "= c.id) x"
-                       " ORDER BY x.made_up, x.stale, x.copied, x.date DESC, x.id DESC LIMIT 1)"
-                       " LEFT JOIN builds b ON b.id = coalesce(r.build_id, (SELECT x.id FROM "
-                       "(SELECT b3.id AS id, " KKT_STALE(
-                           "b3") " IS NOT NULL AS stale FROM builds b3 WHERE b3.candidate_id = "
-                                 "c.id) x"
-                                 " ORDER BY x.stale, x.id DESC LIMIT 1))";
+             " LEFT JOIN predictions d ON d.candidate_id = c.id LEFT JOIN runs r ON r.id = ";
+
+/* ORDER BY of a sub-select sees none of the tables around it, hence the candidate once more. */
+#define STALE_OF(build)                                                                            \
+    "(SELECT " KKT_STALE(build) KKT_FROM_CANDIDATES " WHERE c.id = " build ".candidate_id)"
+
+/* Which run and which build stand for a candidate is said in views.sql alone. This takes the
+ * sub-select over from there, `begin` its first words, up to the parenthesis that closes it; the
+ * staleness of each build is computed instead of read. */
+static void add_choice(kkt_text *sql, const char *begin) {
+    static const struct {
+        const char *read, *computed;
+    } columns[] = {{"b.stale_reason", STALE_OF("b")}, {"b2.stale_reason", STALE_OF("b2")}};
+    const char *at = strstr(kkt_sql_views, begin);
+    if (!at)
+        abort(); /* a programming error */
+    int depth = 0;
+    do {
+        size_t taken = 0;
+        for (size_t i = 0; i < sizeof columns / sizeof columns[0] && taken == 0; i++) {
+            size_t length = strlen(columns[i].read);
+            if (strncmp(at, columns[i].read, length) == 0) {
+                kkt_text_add(sql, columns[i].computed);
+                taken = length;
+            }
+        }
+        if (taken == 0) {
+            depth += (*at == '(') - (*at == ')');
+            kkt_text_add_bytes(sql, at, 1);
+            taken = 1;
+        }
+        at += taken;
+    } while (depth > 0);
+}
+
+static kkt_status prepare_results(kkt_db *db, const kkt_result_filter *filter, sqlite3_stmt **out,
+                                  kkt_error *err) {
+    kkt_text sql = {0};
+    kkt_text_add(&sql, results_columns);
+    add_choice(&sql, "(SELECT r.id");
+    kkt_text_add(&sql, " LEFT JOIN builds b ON b.id = coalesce(r.build_id, ");
+    add_choice(&sql, "(SELECT b2.id");
+    kkt_text_add(&sql, ")");
+    kkt_status status =
+        kkt_db_prepare_filtered(db, kkt_text_get(&sql), filter, KKT_ORDER_IDENTITY, out, err);
+    kkt_text_free(&sql);
+    return status;
+}
 
 static kkt_status unknown_name(const kkt_db *db, int64_t candidate_id, kkt_error *err) {
     return kkt_fail(
@@ -176,8 +210,7 @@ kkt_db_results(kkt_db *db, const kkt_result_filter *filter, const kkt_freshness 
                kkt_status (*visit)(void *context, const kkt_result *result, kkt_error *err),
                void *context, kkt_error *err) {
     sqlite3_stmt *s = NULL;
-    kkt_status status =
-        kkt_db_prepare_filtered(db, results_sql, filter, KKT_ORDER_IDENTITY, &s, err);
+    kkt_status status = prepare_results(db, filter, &s, err);
     if (status != KKT_OK)
         return status;
     kkt_text first_line = {0};
