@@ -238,6 +238,14 @@ static bool registers_left(const constraint_context *x) {
     if (blocks == 0)
         return true;
     const long long left = x->arch->registers_per_sm / (blocks * threads) / 8 * 8;
+    if (x->c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA && kkt_solve_span(x->c) > 64 && left < 128) {
+        snprintf(
+            x->reason, x->size,
+            "min_blocks %lld of %lld threads leave %lld registers a thread: wgmma of %lld rows "
+            "takes 96 at once",
+            blocks, threads, left, (long long)kkt_solve_span(x->c));
+        return false;
+    }
     if (left >= 64 && left < 255)
         return true;
     snprintf(x->reason, x->size,

@@ -253,6 +253,10 @@ void kkt_solve_footprint_registers(const int64_t *problem, const int64_t *config
     out->min_blocks = (int)config[KKT_SOLVE_MIN_BLOCKS];
     /* Barrier 0, and a named one a team where the block has several. */
     out->barriers = 1 + (s.team == 2 && s.warps > 2 ? (int)(s.warps / 2) : 0);
+    /* One more where warps come from products of their own to the end of K. */
+    const area a = area_of(&s, 0);
+    out->barriers +=
+        !s.wgmma && s.areas == 1 && s.warps > 1 && s.regions * a.region < s.span * s.dk * 2;
     shared_memory(&s, out);
     registers(&s, kkt_solve_tiles_per_warp(config), out);
     work(&s, out);

@@ -7,5 +7,8 @@
 //     couple fp16, bf16x3    registers        register_path.cuh    the fast one
 //     couple fp32, tf32      shared memory    shared_path.cuh      every form of the inverse
 // Both files are always read; what is not the configuration's way is left out by the preprocessor.
-#include "kkt_solve/register_path.cuh"
+// The one that includes its headers whatever the configuration comes first: `--sources` reads each
+// once.
 #include "kkt_solve/shared_path.cuh"
+
+#include "kkt_solve/register_path.cuh"

@@ -170,6 +170,16 @@ struct Area {
             __syncwarp();
     }
 
+    // The same where each warp comes to it on a way of its own: a barrier that counts threads.
+    KKT_DEVICE void sync_apart() {
+        if (Layout::area_warps == 1)
+            __syncwarp();
+        else
+            asm volatile("bar.sync %0, %1;" ::"n"(P::team == 1 ? 1 : HeadTeam::count + 1),
+                         "n"(P::threads)
+                         : "memory");
+    }
+
     __device__ __forceinline__ int thread() const {
         return warp * kWarp + lane;
     }

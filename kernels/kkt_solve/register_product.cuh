@@ -107,7 +107,7 @@ template <int WARP = 0> KKT_DEVICE void multiply_tiles(const Area &area) {
         WarpTiles<WARP> tiles;
         tiles.multiply(area.bytes, area.lane);
         if (Layout::over_k)
-            Area::sync();
+            Area::sync_apart();
         tiles.store(area.bytes + Layout::k_kt_at, area.lane);
     } else if constexpr (WARP < Layout::area_warps - 1) {
         multiply_tiles<WARP + 1>(area);

@@ -36,7 +36,7 @@ KKT_DEVICE bool find_rows(const Problem &p, int slot, int &first, int &rows) {
     int start = 0;
     int length = (int)p.tokens;
     int span = slot;
-    if (p.cu_seqlens) {
+    if (__builtin_expect(p.cu_seqlens != nullptr, 0)) { // out of the others' way
         int low = 0;
         int high = p.sequences - 1;
         while (low < high) {
@@ -49,7 +49,7 @@ KKT_DEVICE bool find_rows(const Problem &p, int slot, int &first, int &rows) {
         start = sequence_start(p, low);
         length = sequence_start(p, low + 1) - start;
         span = slot - (start / P::span + low);
-    } else if ((i64)slot * P::span >= length) { // a division only for a second batch entry
+    } else if (__builtin_expect((i64)slot * P::span >= length, 0)) { // a second batch entry
         const int spans = (length + P::span - 1) / P::span;
         start = slot / spans * length;
         span = slot % spans;

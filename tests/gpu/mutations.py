@@ -92,8 +92,8 @@ MUTATIONS = [
          "return lane;")], [HALVES], [WARPS]),
     Mutation("register_no_decay", "the strips between two halves do not decay", [
         (REGISTER + "team.cuh", "decay *= whole.factors.across(side + r);", ";")], [TEAM], [WARPS]),
-    Mutation("register_no_exchange", "a team couples before both halves are there", [
-        (REGISTER + "team.cuh", "team.sync(); // the exchange is complete", "")], [TEAM], [WARPS]),
+    Mutation("register_same_columns", "both warps of a team couple the same columns", [
+        (REGISTER + "team.cuh", "2 * n + (team.warp ^ n % 2)", "2 * n + n % 2")], [TEAM], [WARPS]),
     Mutation("register_no_zeros", "the quarter above the diagonal is not cleared", [
         (REGISTER + "team.cuh", "if (rank == 0)\n            clear_quarter();", "")], [TEAM], [WARPS]),
     Mutation("register_no_tail_mask", "rows past a sequence's end are written", [
