@@ -175,17 +175,18 @@ static void add_counts(kkt_json *root, const kkt_session_counts *c) {
 
 /* Old times alone stand behind a tier that says measured or replayed: why. */
 static void print_staleness(const kkt_view *view) {
-    const kkt_entry *stale = NULL;
+    const char *why = NULL;
     for (size_t i = 0; i < view->row_count; i++) {
-        if (kkt_entry_measured(&view->rows[i]) && !view->rows[i].stale_reason) {
+        const kkt_entry *row = &view->rows[i];
+        if (kkt_entry_measured(row) && row->stale_reason == NULL) {
             return;
         }
-        if (kkt_entry_measured(&view->rows[i]) && !stale) {
-            stale = &view->rows[i];
+        if (kkt_entry_measured(row) && why == NULL) {
+            why = row->stale_reason;
         }
     }
-    if (stale) {
-        printf(", all of it stale (%s)", stale->stale_reason);
+    if (why != NULL) {
+        printf(", all of it stale (%s)", why);
     }
 }
 
