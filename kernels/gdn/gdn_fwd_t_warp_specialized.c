@@ -1,6 +1,6 @@
 /* The warp-specialized style of gdn_fwd_t: warpgroups that keep the state, others that form scores
- * or the output, and one that moves tiles; T is read. gdn_fwd_t_warp_specialized.cu draws the roles
- * and ws_layout.cuh the shared memory. */
+ * or the output, and one that moves tiles; T is read. ws_block.cuh draws the roles and
+ * ws_layout.cuh the shared memory. */
 #include "kernels/gdn/fused.h"
 
 #include <math.h>
@@ -279,6 +279,7 @@ static void defines(const kkt_values *problem, const kkt_values *config, const k
     kkt_footprint fp;
     footprint(problem, config, arch, &fp);
     kkt_gdn_defines(problem, &fp, out);
+    kkt_text_printf(out, "KKT_FUSED=0\n");
     kkt_text_printf(out, "KKT_T_BETA=%d\n", problem->v[KKT_GDN_T_FORM] == KKT_GDN_T_BETA);
 }
 
@@ -347,11 +348,13 @@ static const char *const sources[] = {
     "device/warp_roles.cuh",
     "device/wgmma.cuh",
     "device/wgmma_registers.cuh",
+    "gdn/ws_block.cuh",
     "gdn/ws_layout.cuh",
     "gdn/ws_output.cuh",
     "gdn/ws_parameters.cuh",
     "gdn/ws_scores.cuh",
     "gdn/ws_service.cuh",
+    "gdn/ws_solver.cuh",
     "gdn/ws_state.cuh",
     "gdn/ws_state_chain.cuh",
     "gdn/ws_state_output.cuh",

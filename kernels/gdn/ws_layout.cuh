@@ -1,4 +1,5 @@
-// Shared memory of the warp-specialized gdn_fwd_t (the host's footprint lists the same buffers):
+// Shared memory of the warp-specialized gdn_fwd_t and gdn_fwd (the host's footprints list the same
+// buffers):
 //
 //     stage x STAGES    K        CHUNK x DK      2-byte elements in swizzled tiles, as TMA writes
 //                       Q        CHUNK x DK      and wgmma reads them (swizzle.cuh); tokens along
@@ -8,6 +9,7 @@
 //                       o        CHUNK x 64          x 2 for each state warpgroup
 //     with outputs > 0  s        BLOCK_DV x DK       x 2, the incoming state S^T
 //                       value    BLOCK_DV x CHUNK    x 2, V'^T; o takes its place
+//     in gdn_fwd        what the solver needs, see SolverLayout
 //     gates x STAGES    tables of decays, see GateLayout
 //     barriers
 #pragma once
@@ -40,13 +42,23 @@ struct GateLayout {
     static constexpr int beta_at = 4 * table;     // beta_j
     static constexpr int row_at = 5 * table;      // G_i in the order of tokens
     static constexpr int total_at = row_at + P::chunk; // 2^G_last
-    static constexpr int floats = total_at + 4;
+    static constexpr int row_beta_at = total_at + 4;   // beta_i in the order of tokens (gdn_fwd)
+    static constexpr int floats = row_beta_at + (P::fused ? P::chunk : 0);
 
     // Of a token in a column table.
     KKT_DEVICE int at(int token) {
         const int column = P::place(token);
         return column % 8 / 2 * list + column / 8 * 2 + column % 2;
     }
+};
+
+// Of the solver (ws_solver.cuh): T's blocks for one another, in fp16, and for each warp a diagonal
+// block of L in fp32.
+struct SolverLayout {
+    static constexpr int row = 20; // floats of a row of 16, so that rows start in different banks
+    static constexpr int block_bytes = 16 * row * 4;
+    static constexpr int blocks_at = SquareTile::bytes;
+    static constexpr int bytes = round_up(blocks_at + P::chunk / 16 * block_bytes, 1024);
 };
 
 struct Layout {
@@ -57,7 +69,7 @@ struct Layout {
     static constexpr int v_at = t_at + round_up(SquareTile::bytes, 1024);
     static constexpr int stage_bytes = v_at + P::groups * ValueTile::bytes;
     static constexpr int copied_bytes =
-        2 * KeyTile::bytes + SquareTile::bytes + P::groups * ValueTile::bytes;
+        2 * KeyTile::bytes + (P::fused ? 0 : SquareTile::bytes) + P::groups * ValueTile::bytes;
 
     static constexpr bool own_output = P::outputs == 0; // of the state warpgroups
     static constexpr int score_bytes = round_up(SquareTile::bytes, 1024);
@@ -69,12 +81,13 @@ struct Layout {
     static constexpr int s_at = after_stages;
     static constexpr int value_at = s_at + 2 * StateTile::bytes;
 
-    static constexpr int gates_at =
+    static constexpr int solver_at =
         own_output ? o_at + 2 * P::groups * ValueTile::bytes : value_at + 2 * TurnedTile::bytes;
+    static constexpr int gates_at = solver_at + (P::fused ? SolverLayout::bytes : 0);
     static constexpr int gate_bytes = GateLayout::floats * 4;
     static constexpr int barriers_at = gates_at + P::stages * gate_bytes;
 
-    // Barriers, 8 bytes each; which warps arrive is said in gdn_fwd_t_warp_specialized.cu.
+    // Barriers, 8 bytes each; which warps arrive is said in ws_block.cuh.
     static constexpr int full = 0;
     static constexpr int empty = full + P::stages;
     static constexpr int landed = empty + P::stages;
@@ -85,7 +98,8 @@ struct Layout {
     static constexpr int value_full = s_empty + 2;
     static constexpr int o_full = value_full + 2;
     static constexpr int o_empty = o_full + 4; // also: the place of V' is free again
-    static constexpr int barriers = o_empty + 4;
+    static constexpr int solved = o_empty + 4;
+    static constexpr int barriers = solved + (P::fused ? P::stages : 0);
 
     static constexpr int bytes = barriers_at + round_up(8 * barriers, 16);
 };

@@ -1,5 +1,5 @@
-// The configuration of the warp-specialized gdn_fwd_t, as the compiler was given it, and the
-// division of a block's warps into roles. What a parameter means is said in
+// The configuration of the warp-specialized gdn_fwd_t or gdn_fwd, as the compiler was given it, and
+// the division of a block's warps into roles. What a parameter means is said in
 // gdn_fwd_t_warp_specialized.c.
 #pragma once
 
@@ -11,7 +11,8 @@ struct P {
     static constexpr int dv = KKT_DV; // of a head
     static constexpr bool bf16 = KKT_DTYPE == 0;
     static constexpr bool gated = KKT_GATED;
-    static constexpr bool t_beta = KKT_T_BETA; // T's columns carry beta already
+    static constexpr bool fused = KKT_FUSED;            // gdn_fwd: T is computed here
+    static constexpr bool t_beta = fused || KKT_T_BETA; // T's columns carry beta already
     static constexpr int block_dv = KKT_BLOCK_DV;
     static constexpr int stages = KKT_STAGES;
     static constexpr int outputs = KKT_OUTPUTS;
@@ -27,9 +28,11 @@ struct P {
     }
     static constexpr int box_rows = narrow ? 16 : chunk; // of a load of K, Q or T
 
-    // Warpgroups, in this order: state, then helpers (outputs or one for scores), then service.
+    // Warpgroups, in this order: state, then helpers (outputs or one for scores, and one that
+    // solves for T), then service.
     static constexpr int groups = block_dv / 64;
-    static constexpr int helpers = outputs > 0 ? outputs : 1;
+    static constexpr int scorers = outputs > 0 ? outputs : 1;
+    static constexpr int helpers = scorers + fused;
     static constexpr int warpgroup = 4 * kWarp;
     static constexpr int threads = (groups + helpers + 1) * warpgroup;
 

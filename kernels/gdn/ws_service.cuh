@@ -1,5 +1,5 @@
-// The service warpgroup of the warp-specialized gdn_fwd_t: warps that move tiles and prepare the
-// gates, so that the others only compute.
+// The service warpgroup of the warp-specialized gdn_fwd_t and gdn_fwd: warps that move tiles and
+// prepare the gates, so that the others only compute.
 #pragma once
 
 #include "device/convert.cuh"
@@ -55,6 +55,8 @@ KKT_DEVICE void load_inputs(const Maps &maps, const Load &l, u64 *full) {
 }
 
 KKT_DEVICE void load_t(const Maps &maps, const Load &l) {
+    if (P::fused)
+        return;
 #pragma unroll
     for (int token = 0; token < P::chunk; token += P::box_rows)
         tile_load(l.stage + Layout::t_at + P::place(token) * SquareTile::row_bytes, maps.t,
@@ -104,7 +106,7 @@ KKT_DEVICE void fetch_gates(const Problem &p, i64 at, int rows, int lane, GateTo
     for (int e = 0; e < GateTokens::each; ++e, at += p.heads_v) {
         const bool valid = lane * GateTokens::each + e < rows;
         t.g[e] = P::gated && valid ? __ldg(p.g + at) : 0.0f;
-        t.beta[e] = !P::t_beta && valid ? __ldg(p.beta + at) : 0.0f;
+        t.beta[e] = (P::fused || !P::t_beta) && valid ? __ldg(p.beta + at) : 0.0f;
     }
 }
 
@@ -138,8 +140,10 @@ KKT_DEVICE void write_gates(float *tables, const GateTokens &t, float last, floa
             column[GateLayout::exponent_at] = t.g[e];
             if (Layout::own_output)
                 column[GateLayout::out_at] = scale * decay;
-            if (!P::t_beta)
+            if (P::fused || !P::t_beta)
                 column[GateLayout::beta_at] = t.beta[e];
+            if (P::fused)
+                tables[GateLayout::row_beta_at + token] = t.beta[e];
             tables[GateLayout::row_at + token] = t.g[e];
         }
     }
@@ -161,7 +165,8 @@ template <typename Tile, bool PLACED> KKT_DEVICE void clear_rows(u8 *tile, int r
 // comes of them stays in rows of o that are not stored.
 KKT_DEVICE void clear_tail(u8 *stage, int rows, int lane) {
     clear_rows<KeyTile, true>(stage + Layout::k_at, rows, lane);
-    clear_rows<SquareTile, true>(stage + Layout::t_at, rows, lane);
+    if (!P::fused)
+        clear_rows<SquareTile, true>(stage + Layout::t_at, rows, lane);
 #pragma unroll
     for (int group = 0; group < P::groups; ++group)
         clear_rows<ValueTile, false>(stage + Layout::v_at + group * ValueTile::bytes, rows, lane);

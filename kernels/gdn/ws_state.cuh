@@ -81,6 +81,12 @@ KKT_DEVICE void multiply_triangle(TokenAccumulator &c, const TokenOperand &a, co
         wgmma_product<P::bf16>(c, a, b, add);
 }
 
+// T of a stage: loaded with it, or to be waited for.
+KKT_DEVICE void wait_for_t(const Shared &shared, const Ring<P::stages> &stage) {
+    if (P::fused)
+        mbarrier_wait(shared.barrier(Layout::solved + stage.slot), stage.parity);
+}
+
 // ---- the state from and to memory ----
 
 KKT_DEVICE i64 state_offset(const StateGroup &g, const Unit &u) {

@@ -47,7 +47,9 @@ KKT_DEVICE void multiply_keys(StateGroup &g, const Shared &shared, u32 stage, co
 }
 
 // V' from A.
-KKT_DEVICE void solve_values(StateGroup &g, u32 stage, const float *tables) {
+KKT_DEVICE void solve_values(StateGroup &g, const Shared &shared, const StageRing &stages) {
+    const u32 stage = shared_address(shared.stage(stages.slot));
+    const float *tables = shared.gates(stages.slot);
     HalfColumns decay, rest;
     load_columns(decay, tables + GateLayout::decay_at, 0, g.lane);
     wgmma_wait<0>();
@@ -55,6 +57,7 @@ KKT_DEVICE void solve_values(StateGroup &g, u32 stage, const float *tables) {
     form_x(g, tables, decay);
     hold(g.v);
     hold(g.a);
+    wait_for_t(shared, stages);
     wgmma_begin();
     multiply_triangle(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
     load_columns(rest, tables + GateLayout::rest_at, 0, g.lane);
@@ -71,7 +74,7 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
     hold(g.s_pairs);
     multiply_keys(g, shared, stage, out, first);
     decay_state(g);
-    solve_values(g, stage, shared.gates(stages.slot));
+    solve_values(g, shared, stages);
 
     wgmma_begin();
     wgmma_product<P::bf16>(g.s, g.scaled, KeyRows::at(stage + Layout::k_at), true);

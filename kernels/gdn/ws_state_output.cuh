@@ -54,7 +54,10 @@ KKT_DEVICE void write_o(const StateGroup &g, const StoreTile &out) {
 }
 
 // A and O = S Q, then V' from A.
-KKT_DEVICE void multiply(StateGroup &g, u32 stage, const float *tables, const StoreTile &out) {
+KKT_DEVICE void multiply(StateGroup &g, const Shared &shared, const StageRing &stages,
+                         const StoreTile &out) {
+    const u32 stage = shared_address(shared.stage(stages.slot));
+    const float *tables = shared.gates(stages.slot);
     HalfColumns decay;
     Columns factors;
     hold(g.s_pairs);
@@ -76,6 +79,7 @@ KKT_DEVICE void multiply(StateGroup &g, u32 stage, const float *tables, const St
     form_x(g, tables, decay);
     hold(g.v);
     hold(g.a);
+    wait_for_t(shared, stages);
     wgmma_begin();
     multiply_triangle(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
     load_columns(factors, tables + GateLayout::out_at, 0, g.lane);
@@ -107,7 +111,7 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
                             ScoreRing &scores, StoreRing &stores, bool last) {
     const u32 stage = shared_address(shared.stage(stages.slot));
     const float *tables = shared.gates(stages.slot);
-    multiply(g, stage, tables, take_store_tile(g, shared, stores));
+    multiply(g, shared, stages, take_store_tile(g, shared, stores));
     update(g, stage, tables);
     mbarrier_wait(shared.barrier(Layout::scores_full + scores.slot), scores.parity);
     const u32 p = shared_address(shared.scores(scores.slot));

@@ -1,0 +1,2 @@
+// The solver warpgroup of the warp-specialized gdn_fwd.
+#pragma once
