@@ -252,15 +252,16 @@ static void add_choice(kkt_text *out, const kkt_kernel *kernel, int64_t common) 
 /* The chunk size that the fastest pipeline takes on each row's problem. */
 static void add_standing(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
                          const kkt_variant *variant) {
-    kkt_text values = {0};
+    kkt_text values = {0}, row = {0};
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
-        if (of_variant(entry, kernel, variant))
+        if (of_variant(entry, kernel, variant) && add_row(&row, kernel, variant, entry))
             kkt_text_printf(&values, "%s%lld", values.length > 0 ? ", " : "",
                             (long long)kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
     }
     kkt_text_printf(out, "    static const int standing[] = {%s};\n", kkt_text_get(&values));
     kkt_text_free(&values);
+    kkt_text_free(&row);
 }
 
 static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,

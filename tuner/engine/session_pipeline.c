@@ -236,6 +236,18 @@ static kkt_status fill(session *s, const choice *c, kkt_error *err) {
     return status;
 }
 
+/* Whether a few candidates may be tried for a member that has none. The main job compares forms on
+ * a pipeline's first problem; elsewhere the default one does, and others where they are there. */
+static bool may_fill(const session *s, const kkt_pipeline_kernels *p, const kkt_values *problem,
+                     size_t form) {
+    kkt_values first;
+    kkt_params_defaults(&p->whole->problem, &first);
+    kkt_params_parse(&p->whole->problem, p->pipeline->problems[0], &first, NULL, NULL);
+    bool compares = s->options->pipeline || kkt_values_equal(&p->whole->problem, problem, &first);
+    return (compares || form == 0) && s->evals_left > 0 && session_time_left(s) &&
+           !session_interrupted() && !s->options->revalidate;
+}
+
 /* The members of one form at a chunk size; `*sum_us` is infinite where one has nothing. */
 static kkt_status choose_members(session *s, const kkt_pipeline_kernels *p,
                                  const kkt_values *problem, size_t form, int64_t chunk, choice *out,
@@ -247,9 +259,7 @@ static kkt_status choose_members(session *s, const kkt_pipeline_kernels *p,
                           .problem = member_text(s, p, m, problem, form),
                           .chunk = chunk};
         status = find_best(s, &out[m], err);
-        bool may_fill = s->evals_left > 0 && session_time_left(s) && !session_interrupted() &&
-                        !s->options->revalidate;
-        if (status == KKT_OK && !out[m].variant && may_fill) {
+        if (status == KKT_OK && !out[m].variant && may_fill(s, p, problem, form)) {
             status = fill(s, &out[m], err);
             if (status == KKT_OK) {
                 status = find_best(s, &out[m], err);
