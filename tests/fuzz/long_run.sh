@@ -14,15 +14,16 @@ inputs=${3:-10000000}
 seconds=${4:-0}
 shift $(($# < 4 ? $# : 4))
 
+mkdir -p "$build"
 CC=clang cmake -S "$root" -B "$build" -G Ninja -DKKT_FUZZ=ON -DKKT_SANITIZE=ON \
-    -DCMAKE_C_FLAGS=-fsanitize=fuzzer-no-link >"$build.log" 2>&1 || {
-    cat "$build.log" >&2
+    -DCMAKE_C_FLAGS=-fsanitize=fuzzer-no-link >"$build/fuzz-build.log" 2>&1 || {
+    cat "$build/fuzz-build.log" >&2
     exit 1
 }
 sources=("$root"/tests/fuzz/fuzz_*.c)
 sources=("${sources[@]##*/}")
-ninja -C "$build" "${sources[@]%.c}" >>"$build.log" 2>&1 || {
-    tail -n 30 "$build.log" >&2
+ninja -C "$build" "${sources[@]%.c}" >>"$build/fuzz-build.log" 2>&1 || {
+    tail -n 30 "$build/fuzz-build.log" >&2
     exit 1
 }
 exec "$root/tests/fuzz/rounds.sh" "$build/tests/fuzz" "$root/tests/fuzz/corpus" \
