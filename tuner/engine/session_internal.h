@@ -165,8 +165,8 @@ kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *
 kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t budget,
                              kkt_error *err);
 
-/* session_pipeline.c. The tasks of a pipeline: one for each style of a member, problem, form and
- * chunk size. */
+/* session_pipeline.c, and session_chain.c. The tasks of a pipeline: one for each style of a member,
+ * problem, form and chunk size. */
 kkt_status session_pipeline_tasks(session *s, kkt_error *err);
 /* Times the pipelines of the run end to end, each at every chunk size with the best configuration
  * of its members; what a member lacks is measured first. */
