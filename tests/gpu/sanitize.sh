@@ -31,7 +31,7 @@ sanitize() {
     code=0
     # The compiler's processes never touch the GPU; that is no error.
     compute-sanitizer --tool "$tool" --target-processes all --require-cuda-init no --log-file log \
-        --print-limit 20 "$program" verify kkt_solve --cache cache --json "$@" >out.json 2>err ||
+        --print-limit 20 "$program" verify "$family" --cache cache --json "$@" >out.json 2>err ||
         code=$?
     summaries=$(grep -c 'SUMMARY:' log) || {
         echo "sanitize: $tool said nothing; exit code $code: $(cat err)"
@@ -66,6 +66,7 @@ clean() {
     fi
 }
 
+family=kkt_solve
 for tool in memcheck racecheck synccheck; do
     for problem in tokens=300,heads_k=1,heads_v=4,dk=64 \
         tokens=200,heads_k=2,heads_v=4,dk=128,gated=0,dtype=fp16; do
@@ -76,6 +77,15 @@ for tool in memcheck racecheck synccheck; do
     clean "$tool" --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count "$count" \
         --config warps_per_head=2,couple=bf16x3,inverse=recursive
 done
+
+for family in gdn_wu gdn_state gdn_output; do
+    for tool in memcheck racecheck synccheck; do
+        clean "$tool" --problem tokens=150,heads_k=1,heads_v=2,dk=64,dv=64 --count 4
+        clean "$tool" --problem tokens=90,sequences=3,heads_k=1,heads_v=1,dk=96,dv=64,dtype=fp16 \
+            --count 2
+    done
+done
+family=kkt_solve
 
 python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null
 sanitize racecheck --problem tokens=300,heads_k=1,heads_v=1,dk=64 --count 4 \
