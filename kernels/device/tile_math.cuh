@@ -6,6 +6,13 @@
 #include "device/mma_sync.cuh"
 #include "device/types.cuh"
 
+// The value, of which the compiler knows nothing: what is computed from it in a loop stays there,
+// and is not held in registers all the while.
+KKT_DEVICE int opaque(int value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
 // A right operand of 16 x 16: words 0 and 1 are B of output columns 0..7, words 2 and 3 of columns
 // 8..15 (panel_tile.cuh loads it).
 struct RightTile {

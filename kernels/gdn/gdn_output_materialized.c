@@ -83,9 +83,12 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_shared_tile(out, "v_new", chunk, block_dv, a.element_bytes, 1);
     if (a.gated)
         kkt_gdn_shared_tile(out, "factors", 2, chunk, 4, 1);
-    kkt_gdn_register_table(out, "p", threads, chunk / 2, 0);
-    kkt_gdn_register_table(out, "o", threads, block_dv / sharing / 2, 0);
-    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 16;
+    const int64_t o = block_dv / sharing / 2; /* registers a thread */
+    kkt_gdn_register_table(out, "q", threads, a.dk / 4, 0);
+    kkt_gdn_register_table(out, "p", threads, chunk / 4, 0);
+    kkt_gdn_register_table(out, "o", threads, o, 0);
+    /* Operands and addresses in flight grow with what is multiplied at once. */
+    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 0.6 * (double)o - 12;
 
     /* Strips of 16 rows of p meet those before them alone. */
     const double tiles = (double)(strips * (strips + 1)) / 2;

@@ -141,7 +141,7 @@ KKT_DEVICE void copy_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
         }
         copy_group_wait<P::stages - 2>();
         __syncthreads();
-        load(p, rows, shared, chunk + P::stages - 1, thread);
+        load(p, rows, shared, chunk + P::stages - 1, opaque(thread));
     }
 }
 
@@ -270,15 +270,16 @@ KKT_DEVICE void walk_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
     for (int chunk = 0; chunk < chunks; ++chunk) {
         const Stage s = stage_of(shared, chunk);
         const float *decays = decays_of(shared, chunk);
+        x.lane = opaque(lane);
         __syncthreads();
         x.multiply_w(s.w, state_out);
         __syncwarp();
-        state_out.write<P::dk, P::warp_columns / 8>(h, P::dv, 0, P::dk, 0, lane);
+        state_out.write<P::dk, P::warp_columns / 8>(h, P::dv, 0, P::dk, 0, x.lane);
         __syncwarp();
         x.subtract(s.u, value_out);
         __syncwarp();
         value_out.write<P::chunk, P::warp_columns / 8>(v_new, p.u_stride, 0,
-                                                       rows.count - chunk * P::chunk, 0, lane);
+                                                       rows.count - chunk * P::chunk, 0, x.lane);
         x.update(s.k, decays, P::gated ? decays[P::chunk] : 1.0f);
         __syncwarp(); // the tile is written anew
         h += p.slot_stride;

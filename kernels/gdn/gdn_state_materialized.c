@@ -85,7 +85,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     if (a.gated)
         kkt_gdn_shared_tile(out, "decays", 2, chunk + 4, 4, 1);
     /* One launch serves both roles: the threads that compute say how many registers each has. */
-    kkt_footprint_role(out, "compute", (int)warps * 32)->extra_registers = 24;
+    kkt_footprint_role(out, "compute", (int)warps * 32)->extra_registers = 60;
     kkt_footprint_role(out, "copy", (int)c[COPY_WARPS] * 32);
     kkt_gdn_register_table(out, "state", a.dk, block_dv, 0);
     kkt_gdn_register_table(out, "v_new", chunk, block_dv, 0);

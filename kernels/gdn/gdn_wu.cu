@@ -81,11 +81,11 @@ KKT_DEVICE Stage stage_of(u8 *shared, int item) {
 }
 
 // Step 1. Every item is a group of copies, an empty one where there is nothing to load.
-KKT_DEVICE void load(const Problem &p, const Rows &rows, u8 *shared, int item) {
+KKT_DEVICE void load(const Problem &p, const Rows &rows, u8 *shared, int item, int thread) {
     const Stage s = stage_of(shared, item);
     if (rows.count > 0) {
-        s.t.copy<P::threads>(p.t + rows.first * p.t_stride, p.t_stride, rows.count, threadIdx.x);
-        s.x.copy<P::threads>(p.x + rows.first * p.x_stride, p.x_stride, rows.count, threadIdx.x);
+        s.t.copy<P::threads>(p.t + rows.first * p.t_stride, p.t_stride, rows.count, thread);
+        s.x.copy<P::threads>(p.x + rows.first * p.x_stride, p.x_stride, rows.count, thread);
     }
     copy_group_end();
 }
@@ -176,7 +176,6 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     extern __shared__ __align__(1024) u8 shared[];
     float *factors = (float *)(shared + Layout::factors_at);
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
-    const int lane = threadIdx.x % kWarp;
     const int split = blockIdx.x % P::splits;
     const int head = blockIdx.x / P::splits;
     const int head_k = head / (heads_v / heads_k);
@@ -202,12 +201,14 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     const bool scaled = !P::t_beta || (P::gated && is_w);
 #pragma unroll
     for (int item = 0; item < P::stages - 1; ++item)
-        load(p, item_rows(p, first_slot, item, slots), shared, item);
+        load(p, item_rows(p, first_slot, item, slots), shared, item, threadIdx.x);
 #pragma unroll 1
     for (int item = 0; item < P::chunks; ++item) {
+        const int thread = opaque(threadIdx.x);
+        const int lane = thread % kWarp;
         const Rows rows = item_rows(p, first_slot, item, slots);
-        load(p, item_rows(p, first_slot, item + P::stages - 1, slots), shared,
-             item + P::stages - 1);
+        load(p, item_rows(p, first_slot, item + P::stages - 1, slots), shared, item + P::stages - 1,
+             thread);
         if (rows.count == 0) // the same for the whole block
             continue;
         const Stage s = stage_of(shared, item);

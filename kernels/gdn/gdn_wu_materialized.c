@@ -96,8 +96,10 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     /* Warps share the strips of 16 rows, and the columns where there are more warps than strips. */
     const int64_t row_warps = warps < strips ? warps : strips;
     const int64_t column_warps = warps / row_warps, warp_strips = strips / row_warps;
-    kkt_gdn_register_table(out, "product", threads, warp_strips * block_d / column_warps / 2, 0);
-    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 12;
+    const int64_t product = warp_strips * block_d / column_warps / 2; /* registers a thread */
+    kkt_gdn_register_table(out, "product", threads, product, 0);
+    /* Operands and addresses in flight grow with what is multiplied at once. */
+    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 0.6 * (double)product - 12;
 
     /* Strips of 16 rows meet those before them alone. */
     const double tiles = (double)(strips * (strips + 1)) / 2;
