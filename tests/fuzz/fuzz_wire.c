@@ -28,6 +28,25 @@ static void try_request(kkt_unpacker *in) {
     kkt_packer_free(&again);
 }
 
+static void try_chain(kkt_unpacker *in) {
+    static kkt_wire_chain chain;
+    kkt_error error = {0};
+    if (kkt_wire_unpack_chain(in, kkt_kernel_parse, &chain, &error) != KKT_OK) {
+        if (error.message[0] == '\0')
+            abort();
+        return;
+    }
+    if (chain.request.count < 1 || chain.request.count > KKT_MEMBERS_MAX ||
+        chain.request.order >= KKT_LAUNCH_ORDER_COUNT || !chain.request.whole.variant)
+        abort();
+    for (size_t i = 0; i < chain.request.count; i++)
+        if (!chain.requests[i].variant || chain.requests[i].cubin_size == 0)
+            abort();
+    kkt_packer again = {0};
+    kkt_wire_pack_chain(&again, &chain.request);
+    kkt_packer_free(&again);
+}
+
 static void try_result(kkt_unpacker *in) {
     kkt_policy policy;
     kkt_measure_result result;
@@ -85,6 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
     kkt_unpacker in = {.data = data + 1, .size = size - 1};
+    if (data[0] == UINT8_MAX) {
+        try_chain(&in);
+        return 0;
+    }
     switch (data[0] % 6) {
     case 0:
         try_request(&in);
