@@ -89,30 +89,27 @@ static kkt_status add_member(session *s, const kkt_kernel *kernel, const char *p
     return KKT_OK;
 }
 
-/* Calls `each` for the problems of a pipeline that this run is about. */
-static kkt_status each_problem(session *s, const kkt_pipeline_kernels *p,
-                               kkt_status (*each)(session *s, const kkt_pipeline_kernels *p,
-                                                  const kkt_values *problem, kkt_error *err),
-                               kkt_error *err) {
-    const kkt_pipeline *pipeline = p->pipeline;
-    kkt_status status = KKT_OK;
-    for (size_t i = 0; status == KKT_OK && !session_interrupted(); i++) {
-        const char *text = s->options->problem ? s->options->problem : pipeline->problems[i];
-        bool last = s->options->problem ? i > 0 : text == NULL;
-        if (last || (!s->options->pipeline && i == pipeline->main_problems)) {
-            break;
+/* Problem number `index` of those of a pipeline that this run is about; NULL: there are no more. */
+static const char *problem_text(const session *s, const kkt_pipeline *pipeline, size_t index) {
+    if (s->options->problem) {
+        return index == 0 ? s->options->problem : NULL;
+    }
+    for (size_t i = 0; i < index; i++) { /* the list may be shorter */
+        if (!pipeline->problems[i]) {
+            return NULL;
         }
-        kkt_values problem;
-        char reason[240];
-        kkt_params_defaults(&p->whole->problem, &problem);
-        status = kkt_params_parse(&p->whole->problem, text, &problem, NULL, err);
-        if (status == KKT_OK &&
-            !kkt_kernel_problem_valid(p->whole, &problem, reason, sizeof reason)) {
-            status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", pipeline->name, reason);
-        }
-        if (status == KKT_OK) {
-            status = each(s, p, &problem, err);
-        }
+    }
+    bool beyond = !s->options->pipeline && index >= pipeline->main_problems;
+    return beyond ? NULL : pipeline->problems[index];
+}
+
+static kkt_status parse_problem(const kkt_pipeline_kernels *p, const char *text, kkt_values *out,
+                                kkt_error *err) {
+    char reason[240];
+    kkt_params_defaults(&p->whole->problem, out);
+    kkt_status status = kkt_params_parse(&p->whole->problem, text, out, NULL, err);
+    if (status == KKT_OK && !kkt_kernel_problem_valid(p->whole, out, reason, sizeof reason)) {
+        status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", p->pipeline->name, reason);
     }
     return status;
 }
@@ -151,7 +148,16 @@ kkt_status session_pipeline_tasks(session *s, kkt_error *err) {
     }
     s->tasks =
         kkt_arena_array(s->arena, each * p.forms * p.chunk_count * problems + 1, sizeof *s->tasks);
-    return each_problem(s, &p, add_problem, err);
+    kkt_status status = KKT_OK;
+    const char *text;
+    for (size_t i = 0; status == KKT_OK && (text = problem_text(s, pipeline, i)) != NULL; i++) {
+        kkt_values problem;
+        status = parse_problem(&p, text, &problem, err);
+        if (status == KKT_OK) {
+            status = add_problem(s, &p, &problem, err);
+        }
+    }
+    return status;
 }
 
 /* ---- the best of each member ---- */
@@ -295,20 +301,34 @@ static kkt_status time_problem(session *s, const kkt_pipeline_kernels *p, const 
     return status;
 }
 
+/* One pipeline's problem number `index`; `*more` where it has such a one. */
+static kkt_status time_numbered(session *s, const kkt_pipeline *pipeline, size_t index, bool *more,
+                                kkt_error *err) {
+    kkt_pipeline_kernels p;
+    kkt_values problem;
+    const char *text = problem_text(s, pipeline, index);
+    if (!text || !kkt_pipeline_open(pipeline, &p, NULL) || !p.device_code) {
+        return KKT_OK;
+    }
+    *more = true;
+    kkt_status status = parse_problem(&p, text, &problem, err);
+    return status == KKT_OK ? time_problem(s, &p, &problem, err) : status;
+}
+
+/* Problem by problem, so that pipelines of one problem find its inputs made. */
 kkt_status session_time_pipelines(session *s, kkt_error *err) {
     const kkt_pipeline *only = s->options->pipeline;
     kkt_status status = KKT_OK;
     size_t count;
+    bool more = s->backend_type->chain && !s->options->kernel;
     const kkt_pipeline *const *all = kkt_pipelines(&count);
-    if (!s->backend_type->chain || s->options->kernel) {
-        return KKT_OK;
-    }
-    for (size_t i = 0; i < count && status == KKT_OK; i++) {
-        kkt_pipeline_kernels p;
-        if ((only && only != all[i]) || !kkt_pipeline_open(all[i], &p, NULL) || !p.device_code) {
-            continue;
+    for (size_t i = 0; more && status == KKT_OK && !session_interrupted(); i++) {
+        more = false;
+        for (size_t p = 0; p < count && status == KKT_OK; p++) {
+            if (!only || only == all[p]) {
+                status = time_numbered(s, all[p], i, &more, err);
+            }
         }
-        status = each_problem(s, &p, time_problem, err);
     }
     return status;
 }
