@@ -86,9 +86,10 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
     store_operand<TurnedTile>(rows, g.plain);
     mbarrier_arrive(shared.barrier(Layout::value_full + out.slot));
     out.advance();
-    if (!last)
+    if (!last) {
         mbarrier_wait(shared.barrier(Layout::full + stages.slot), stages.parity);
-    fetch_values(g, shared, stages.slot);
+        fetch_values(g, shared, stages.slot);
+    }
     wgmma_wait<0>();
     hold(g.s);
     mbarrier_arrive(read);

@@ -120,9 +120,10 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
 
     u64 *read = shared.barrier(Layout::empty + stages.slot);
     stages.advance();
-    if (!last)
+    if (!last) {
         mbarrier_wait(shared.barrier(Layout::full + stages.slot), stages.parity);
-    fetch_values(g, shared, stages.slot);
+        fetch_values(g, shared, stages.slot);
+    }
     wgmma_wait<1>();
     hold(g.s);
     mbarrier_arrive(read);
