@@ -55,12 +55,11 @@ KKT_DEVICE void load_inputs(const Maps &maps, const Load &l, u64 *full) {
 }
 
 KKT_DEVICE void load_t(const Maps &maps, const Load &l) {
-    if (P::fused)
-        return;
+    if constexpr (!P::fused)
 #pragma unroll
-    for (int token = 0; token < P::chunk; token += P::box_rows)
-        tile_load(l.stage + Layout::t_at + P::place(token) * SquareTile::row_bytes, maps.t,
-                  l.column_t, l.row + token, l.barrier);
+        for (int token = 0; token < P::chunk; token += P::box_rows)
+            tile_load(l.stage + Layout::t_at + P::place(token) * SquareTile::row_bytes, maps.t,
+                      l.column_t, l.row + token, l.barrier);
 }
 
 // One thread asks for the tiles of all chunks as their places become free. T alone comes from the

@@ -1,2 +1,213 @@
-// The solver warpgroup of the warp-specialized gdn_fwd.
+// The solver warpgroup of the warp-specialized gdn_fwd: T diag(beta) of a chunk, T = (I + L)^-1
+// with L_ij = beta_i (k_i . k_j) 2^(G_i - G_j) below the diagonal. Warp w has rows 16 w .. of L; T
+// comes in blocks of 16 x 16, diagonal by diagonal:
+//
+//     1  all      -L = K K^T, decayed, in registers
+//     2  warp w   T_ww by substitution in fp32: a lane has a column, L's block lies in shared
+//     memory 3  warp w   T_wj = T_ww sum over k of (-L_wk) T_kj, k = j .. w - 1, for j = w - 1 (a
+//     barrier),
+//                 then w - 2 (a barrier), ...
+//
+// Operands of step 3 are rounded to fp16, whatever the tensors' type: T's elements are at most
+// about 1 for keys of unit length. What is above the diagonal stays 0 from the start.
 #pragma once
+
+#include "device/gate.cuh"
+#include "device/matrix_move.cuh"
+#include "device/mma_sync.cuh"
+#include "device/types.cuh"
+#include "device/warp_roles.cuh"
+#include "device/wgmma_registers.cuh"
+#include "gdn/ws_layout.cuh"
+#include "gdn/ws_scores.cuh"
+
+#if KKT_FUSED
+
+static_assert(!P::narrow, "rows of K and T as they come");
+
+constexpr int kStrips = P::chunk / 16;
+
+// Where this warp works, and on what.
+struct Solver {
+    int warp, lane;
+    int first;           // of its rows
+    u8 *blocks;          // T in fp16, for the other warps
+    u8 *t;               // the stage's T diag(beta)
+    float *diagonal;     // its diagonal block of -L
+    const float *tables; // the stage's gates
+};
+
+KKT_DEVICE void sync_solver() {
+    asm volatile("bar.sync 3, %0;" ::"n"(P::warpgroup) : "memory");
+}
+
+// Step 1, in place of K K^T. The mask is in the exponent.
+KKT_DEVICE void form_minus_l(const Solver &s, TokenAccumulator &c) {
+    const float none = -__int_as_float(0x7f800000);
+    const int row = s.first + fragment_row(s.lane);
+    const float *list = s.tables + GateLayout::exponent_at + s.lane % 4 * GateLayout::list;
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+        const int i = row + 8 * e;
+        const float exponent = s.tables[GateLayout::row_at + i];
+        const float beta = s.tables[GateLayout::row_beta_at + i];
+#pragma unroll
+        for (int n = 0; n < P::chunk / 8; ++n) {
+            const int column = 8 * n + fragment_column(s.lane);
+            const float2 other = *(const float2 *)(list + 2 * n);
+            float *value = c.value + 4 * n + 2 * e;
+            value[0] *= -beta * exp2_approx(column < i ? exponent - other.x : none);
+            value[1] *= -beta * exp2_approx(column + 1 < i ? exponent - other.y : none);
+        }
+    }
+}
+
+// Step 2: the block of -L to shared memory; its registers depend on the warp.
+KKT_DEVICE void put_diagonal(const Solver &s, const TokenAccumulator &c) {
+    float *at = s.diagonal + fragment_row(s.lane) * SolverLayout::row + fragment_column(s.lane);
+#pragma unroll
+    for (int j = 0; j < kStrips; ++j)
+        if (j == s.warp)
+#pragma unroll
+            for (int n = 0; n < 4; ++n) // rows 8 and more, then columns 8 and more
+                *(float2 *)(at + n % 2 * 8 * SolverLayout::row + n / 2 * 8) =
+                    make_float2(c.value[8 * j + 2 * n], c.value[8 * j + 2 * n + 1]);
+    __syncwarp();
+}
+
+// Step 2: column lane % 16 of T_ww; x_i = [i = column] + sum of (-L)_ik x_k over k < i.
+KKT_DEVICE void substitute(const Solver &s, float (&x)[16]) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        float sum[4] = {i == s.lane % 16 ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+        for (int k = 0; k < i; k += 4) {
+            const float4 l = *(const float4 *)(s.diagonal + i * SolverLayout::row + k);
+            const float row[4] = {l.x, l.y, l.z, l.w};
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                if (k + e < i)
+                    sum[e] += row[e] * x[k + e];
+        }
+        x[i] = sum[0] + sum[1] + (sum[2] + sum[3]);
+    }
+}
+
+// T_ww: lanes 0..15 write it for the other warps, lanes 16..31 as the result.
+KKT_DEVICE void write_diagonal(const Solver &s, const float (&x)[16]) {
+    const int column = s.first + s.lane % 16;
+    const bool result = s.lane >= 16;
+    const float beta = s.tables[GateLayout::row_beta_at + column];
+    u8 *tile = result ? s.t : s.blocks;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        const u32 word =
+            result ? pack_pair<P::bf16>(x[i] * beta, 0.0f) : pack_pair<false>(x[i], 0.0f);
+        *(u16 *)(tile + SquareTile::at(s.first + i, column / 8) + column % 8 * 2) = (u16)word;
+    }
+}
+
+template <bool BF16> KKT_DEVICE OperandTile pack_block(const Fragment (&c)[2]) {
+    return {{pack_pair<BF16>(c[0].value[0], c[0].value[1]),
+             pack_pair<BF16>(c[0].value[2], c[0].value[3]),
+             pack_pair<BF16>(c[1].value[0], c[1].value[1]),
+             pack_pair<BF16>(c[1].value[2], c[1].value[3])}};
+}
+
+// Address of this lane's row of the 16 x 16 block at strips (i, j), in the order of quarters.
+KKT_DEVICE u32 block_rows(const u8 *tile, int i, int j, int lane) {
+    return shared_address(tile +
+                          SquareTile::at(16 * i + quarter_row(lane), 2 * j + quarter_unit(lane)));
+}
+
+// Step 3: sum of (-L_wk) T_kj.
+KKT_DEVICE void couple(const Solver &s, const TokenAccumulator &c, int j, Fragment (&m)[2]) {
+    fragment_clear(m[0]);
+    fragment_clear(m[1]);
+#pragma unroll
+    for (int k = 0; k < kStrips - 1; ++k)
+        if (k >= j && k < s.warp) {
+            OperandTile l;
+#pragma unroll
+            for (int n = 0; n < 4; ++n)
+                l.quarter[n] = pack_pair<false>(c.value[8 * k + 2 * n], c.value[8 * k + 2 * n + 1]);
+            // Quarters of T_kj^T: lanes 8..15 name the right half's rows, 16..23 the lower left's.
+            const OperandTile t = load_transposed_tile(
+                shared_address(s.blocks + SquareTile::at(16 * k + s.lane / 16 * 8 + s.lane % 8,
+                                                         2 * j + s.lane / 8 % 2)));
+            mma_x_yt<false>(m[0], l, t, 0);
+            mma_x_yt<false>(m[1], l, t, 1);
+        }
+}
+
+// Step 3: T_wj, j = w - distance, for the other warps and as the result.
+KKT_DEVICE void solve_block(const Solver &s, const TokenAccumulator &c, int j) {
+    Fragment m[2], t[2];
+    couple(s, c, j, m);
+    const OperandTile right = transpose_tile(pack_block<false>(m));
+    const OperandTile left = load_operand_tile(block_rows(s.blocks, s.warp, s.warp, s.lane));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        fragment_clear(t[half]);
+        mma_x_yt<false>(t[half], left, right, half);
+    }
+    store_matrices<false>(block_rows(s.blocks, s.warp, j, s.lane), pack_block<false>(t));
+    const float *beta = s.tables + GateLayout::row_beta_at + 16 * j + fragment_column(s.lane);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const float2 b = *(const float2 *)(beta + 8 * half);
+        t[half] = {{t[half].value[0] * b.x, t[half].value[1] * b.y, t[half].value[2] * b.x,
+                    t[half].value[3] * b.y}};
+    }
+    store_matrices<false>(block_rows(s.t, s.warp, j, s.lane), pack_block<P::bf16>(t));
+}
+
+KKT_DEVICE void clear_t(const Shared &shared, int thread) {
+    for (int slot = 0; slot < P::stages; ++slot)
+        for (int at = thread * 16; at < SquareTile::bytes; at += P::warpgroup * 16)
+            *(uint4 *)(shared.stage(slot) + Layout::t_at + at) = make_uint4(0, 0, 0, 0);
+}
+
+KKT_DEVICE void solve_role(const Shared &shared, int chunks, int warp, int lane) {
+    Ring<P::stages> stage = Ring<P::stages>::start();
+    Solver s;
+    s.warp = warp;
+    s.lane = lane;
+    s.first = min(warp, kStrips - 1) * 16;
+    s.blocks = shared.base + Layout::solver_at;
+    s.diagonal = (float *)(s.blocks + SolverLayout::blocks_at) +
+                 min(warp, kStrips - 1) * (SolverLayout::block_bytes / 4);
+    clear_t(shared, warp * kWarp + lane);
+#pragma unroll 1
+    for (int n = 0; n < chunks; ++n) {
+        TokenAccumulator c;
+        s.t = shared.stage(stage.slot) + Layout::t_at;
+        s.tables = shared.gates(stage.slot);
+        const u32 k = shared_address(shared.stage(stage.slot) + Layout::k_at);
+        mbarrier_wait(shared.barrier(Layout::full + stage.slot), stage.parity);
+        wgmma_begin();
+        wgmma_product_shared<P::bf16>(c, KeyColumns::at(k), KeyColumns::at(k));
+        wgmma_wait<0>();
+        hold(c);
+        sync_solver(); // all have read the blocks of the chunk before
+        if (warp < kStrips) {
+            float x[16];
+            form_minus_l(s, c);
+            put_diagonal(s, c);
+            substitute(s, x);
+            write_diagonal(s, x);
+        }
+#pragma unroll 1
+        for (int distance = 1; distance < kStrips; ++distance) {
+            sync_solver();
+            if (warp >= distance && warp < kStrips)
+                solve_block(s, c, warp - distance);
+        }
+        async_proxy_fence();
+        mbarrier_arrive(shared.barrier(Layout::solved + stage.slot));
+        mbarrier_arrive(shared.barrier(Layout::empty + stage.slot));
+        stage.advance();
+    }
+}
+
+#endif

@@ -1,0 +1,352 @@
+/* See warp_specialized.h. ws_block.cuh draws the roles and ws_layout.cuh the shared memory. */
+#include "kernels/gdn/warp_specialized.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define WARP 32
+#define WARPGROUP 128
+#define TILE_UNIT 1024 /* swizzled tiles begin at multiples of it */
+
+enum {
+    CHUNK = KKT_GDN_CHUNK,
+    BLOCK_DV,
+    OUTPUTS,
+    STAGES,
+    STATE_REGISTERS,
+    SERVICE_REGISTERS,
+    NARROW,
+    UNITS_PER_BLOCK,
+    PARAMS
+};
+
+_Static_assert((int)PARAMS == (int)KKT_GDN_WS_PARAMS, "the table's size");
+
+const kkt_param kkt_gdn_ws_params[KKT_GDN_WS_PARAMS] = {
+    [CHUNK] = {.name = "chunk",
+               .macro = "KKT_CHUNK",
+               .help = "tokens of a chunk",
+               .count = 4,
+               .values = {16, 32, 64, 128},
+               .fallback = 64},
+    [BLOCK_DV] = {.name = "block_dv",
+                  .macro = "KKT_BLOCK_DV",
+                  .help = "columns of the state a block holds, 64 a state warpgroup",
+                  .count = 2,
+                  .values = {64, 128},
+                  .fallback = 64},
+    [OUTPUTS] = {.name = "outputs",
+                 .macro = "KKT_OUTPUTS",
+                 .help = "warpgroups that compute o in turns; 0: the state warpgroups do",
+                 .count = 3,
+                 .values = {0, 1, 2},
+                 .fallback = 0},
+    [STAGES] = {.name = "stages",
+                .macro = "KKT_STAGES",
+                .help = "chunks of k, q, T and v in flight",
+                .count = 3,
+                .values = {3, 2, 4},
+                .fallback = 3},
+    [STATE_REGISTERS] = {.name = "state_registers",
+                         .macro = "KKT_STATE_REGISTERS",
+                         .help = "of a thread that keeps the state; helpers have what is left",
+                         .count = 5,
+                         .values = {240, 232, 208, 192, 176},
+                         .fallback = 232},
+    [SERVICE_REGISTERS] = {.name = "service_registers",
+                           .macro = "KKT_SERVICE_REGISTERS",
+                           .help = "of a thread that moves tiles",
+                           .count = 2,
+                           .values = {40, 32},
+                           .fallback = 40},
+    [NARROW] = {.name = "narrow",
+                .macro = "KKT_NARROW",
+                .help = "1: products with T and P leave out what is 0 above the diagonal; k, q and "
+                        "t are then loaded in boxes of 16 rows",
+                .count = 2,
+                .values = {0, 1},
+                .fallback = 0},
+    [UNITS_PER_BLOCK] = {.name = "units_per_block",
+                         .help = "heads of sequences that a block takes one after the other",
+                         .count = 4,
+                         .values = {1, 2, 4, 8},
+                         .fallback = 1},
+};
+
+/* A configuration's derived sizes. */
+typedef struct sizes {
+    bool fused; /* gdn_fwd */
+    int64_t chunk, dk, dv, block_dv, outputs, stages;
+    int64_t groups, helpers, threads; /* state warpgroups; output or score, and solver */
+    int64_t state_registers, helper_registers, service_registers;
+    int64_t box_rows; /* of a load of k, q or t */
+    int64_t units;    /* of work */
+    int64_t grid;
+} sizes;
+
+static sizes sizes_of(const kkt_values *problem, const kkt_values *config, bool fused) {
+    const int64_t *p = problem->v, *c = config->v;
+    sizes s = {.fused = fused,
+               .chunk = c[CHUNK],
+               .dk = p[KKT_GDN_DK],
+               .dv = p[KKT_GDN_DV],
+               .block_dv = c[BLOCK_DV],
+               .outputs = c[OUTPUTS],
+               .stages = c[STAGES],
+               .groups = c[BLOCK_DV] / 64,
+               .helpers = (c[OUTPUTS] > 0 ? c[OUTPUTS] : 1) + (fused ? 1 : 0),
+               .state_registers = c[STATE_REGISTERS],
+               .service_registers = c[SERVICE_REGISTERS],
+               .box_rows = c[NARROW] != 0 ? 16 : c[CHUNK]};
+    const int64_t warpgroups = s.groups + s.helpers + 1;
+    s.threads = warpgroups * WARPGROUP;
+    const int64_t launched = warpgroups * (65536 / s.threads / 8 * 8);
+    const int64_t left = launched - s.groups * s.state_registers - s.service_registers;
+    s.helper_registers = left > 0 ? left / s.helpers / 8 * 8 : 0;
+    if (s.helper_registers > 240)
+        s.helper_registers = 240;
+    s.units = p[KKT_GDN_BATCH] * p[KKT_GDN_SEQUENCES] * p[KKT_GDN_HEADS_V] * (s.dv / s.block_dv);
+    s.grid = (s.units + c[UNITS_PER_BLOCK] - 1) / c[UNITS_PER_BLOCK];
+    return s;
+}
+
+/* ---- constraints ---- */
+
+static bool shape_fits(const kkt_values *problem, const sizes *s, char *reason, size_t size) {
+    if (s->chunk > 64) {
+        snprintf(reason, size, "chunk %lld: a warpgroup holds the scores of 64 tokens at most",
+                 (long long)s->chunk);
+        return false;
+    }
+    if (s->dk != 64 && s->dk != 128) {
+        snprintf(reason, size,
+                 "dk %lld: keys come in tiles of 64 columns, and at most 128 columns of the state "
+                 "fit a warpgroup's registers",
+                 (long long)s->dk);
+        return false;
+    }
+    if (s->dv % 64 != 0) {
+        snprintf(reason, size, "dv %lld is no multiple of the 64 columns of a warpgroup",
+                 (long long)s->dv);
+        return false;
+    }
+    return kkt_gdn_block_dv_fits(problem, s->block_dv, reason, size);
+}
+
+static bool registers_fit(const sizes *s, char *reason, size_t size) {
+    /* Tables and what the compiler takes beside them: a helper's scores or its scores, their
+     * operand, Q and o; the state, rounded too, A or V', three operands of a chunk and its factors,
+     * or two and o. */
+    const int64_t c = s->chunk, scores = c / 2;
+    const int64_t output = scores + c / 4 + s->dk / 4 + s->block_dv / 2;
+    int64_t least = s->outputs > 0 ? output + 16 : scores + 32;
+    if (s->fused && least < scores + 64) /* the solver: K K^T, a column of T, operands */
+        least = scores + 64;
+    const int64_t state = s->dk / 2 + s->dk / 4 + (s->outputs > 0 ? c / 2 : c) + 3 * c / 4;
+    if (s->helper_registers >= least && s->state_registers >= state)
+        return true;
+    snprintf(reason, size,
+             "state_registers %lld and what is left for helpers, %lld, are too few: they hold %lld "
+             "and %lld",
+             (long long)s->state_registers, (long long)s->helper_registers, (long long)state,
+             (long long)least);
+    return false;
+}
+
+static bool grid_fits(const kkt_values *config, const sizes *s, char *reason, size_t size) {
+    const int64_t each = config->v[UNITS_PER_BLOCK];
+    if (each == 1 || s->units >= each)
+        return true;
+    snprintf(reason, size, "units_per_block %lld is more than there are: %lld", (long long)each,
+             (long long)s->units);
+    return false;
+}
+
+bool kkt_gdn_ws_applicable(const kkt_values *problem, const kkt_values *config,
+                           const kkt_arch *arch, bool fused, char *reason, size_t size) {
+    const sizes s = sizes_of(problem, config, fused);
+    const int64_t others = s.groups + s.helpers;
+    if (!arch->has_wgmma || !arch->has_tma) {
+        snprintf(reason, size, "%s has no wgmma; this style is written for sm_90a", arch->name);
+        return false;
+    }
+    if (others > 3) {
+        snprintf(
+            reason, size,
+            "block_dv %lld with outputs %lld: %lld threads leave no warpgroup enough registers",
+            (long long)s.block_dv, (long long)s.outputs, (long long)s.threads);
+        return false;
+    }
+    if (config->v[NARROW] != 0 && (s.chunk == 16 || fused)) {
+        snprintf(reason, size, "narrow=1 %s",
+                 fused ? "needs T's rows in reversed order, and the solver keeps them as they come"
+                       : "changes nothing where chunk is 16");
+        return false;
+    }
+    return shape_fits(problem, &s, reason, size) && registers_fit(&s, reason, size) &&
+           grid_fits(config, &s, reason, size);
+}
+
+/* ---- footprint ---- */
+
+/* A tile of T or P: of 16 x 16 it is half a unit. */
+static int64_t square_columns(int64_t chunk) {
+    return chunk * chunk * 2 < TILE_UNIT ? TILE_UNIT / 2 / chunk : chunk;
+}
+
+static void shared_memory(const sizes *s, kkt_footprint *fp) {
+    const int64_t c = s->chunk, table = c + 16; /* a column table of the gates, padded */
+    const int64_t barriers = (s->fused ? 4 : 3) * s->stages + 4 + 2 + 8;
+    const int64_t blocks = c * c * 2 + c / 16 * 16 * 20 * 4; /* of the solver */
+    kkt_gdn_shared_tile(fp, "k", c, s->dk, 2, s->stages);
+    kkt_gdn_shared_tile(fp, "q", c, s->dk, 2, s->stages);
+    kkt_gdn_shared_tile(fp, "t", c, square_columns(c), 2, s->stages);
+    kkt_gdn_shared_tile(fp, "v", c, s->block_dv, 2, s->stages);
+    if (s->outputs == 0) {
+        kkt_gdn_shared_tile(fp, "scores", c, square_columns(c), 2, 2);
+        kkt_gdn_shared_tile(fp, "o", c, s->block_dv, 2, 2);
+    } else {
+        kkt_gdn_shared_tile(fp, "s", s->block_dv, s->dk, 2, 2);
+        kkt_gdn_shared_tile(fp, "value", s->block_dv, c, 2, 2);
+    }
+    if (s->fused)
+        kkt_gdn_shared_tile(fp, "solver", 1, (blocks + TILE_UNIT - 1) / TILE_UNIT * TILE_UNIT, 1,
+                            1);
+    kkt_gdn_shared_tile(fp, "gates", 1, 5 * table + c + 4 + (s->fused ? c : 0), 4, s->stages);
+    kkt_gdn_shared_tile(fp, "barriers", 1, (barriers + 1) / 2 * 2, 8, 1);
+}
+
+static void roles(const sizes *s, kkt_footprint *fp) {
+    const int64_t c = s->chunk;
+    const char *helper = s->outputs > 0 ? "output" : "scores";
+    kkt_footprint_role(fp, "state", (int)(s->groups * WARPGROUP))->declared_registers =
+        (int)s->state_registers;
+    const int64_t scorers = s->fused ? s->helpers - 1 : s->helpers;
+    kkt_footprint_role(fp, helper, (int)(scorers * WARPGROUP))->declared_registers =
+        (int)s->helper_registers;
+    kkt_footprint_role(fp, "service", WARPGROUP)->declared_registers = (int)s->service_registers;
+    if (s->fused) {
+        kkt_footprint_role(fp, "solver", WARPGROUP)->declared_registers = (int)s->helper_registers;
+        kkt_gdn_register_table(fp, "k_kt", 64, c, 3);
+    }
+    kkt_gdn_register_table(fp, "state", s->block_dv, s->dk, 0);
+    kkt_gdn_register_table(fp, "a", s->block_dv, c, 0);
+    if (s->outputs == 0)
+        kkt_gdn_register_table(fp, "o", s->block_dv, c, 0);
+    kkt_gdn_register_table(fp, "scores", scorers * 64, c, 1);
+    if (s->outputs > 0)
+        kkt_gdn_register_table(fp, "o", s->outputs * 64, s->block_dv, 1);
+}
+
+/* A chunk's 128-byte passes through shared memory. wgmma reads its right operand for every 64 rows
+ * of the left one; a thread's factor of an accumulator's column costs its warp a pass, whatever the
+ * width of the load, since lanes side by side want different ones. */
+static double smem_passes(const sizes *s, bool t_beta) {
+    const double key = (double)(s->chunk * s->dk) * 2 / 128;
+    const double square = (double)(s->chunk * s->chunk) * 2 / 128;
+    const double value = (double)(s->chunk * s->block_dv) * 2 / 128;
+    const double groups = (double)s->groups, warps = 4 * groups;
+    const double triangle =
+        s->box_rows < s->chunk ? square * (1 + 16.0 / (double)s->chunk) / 2 : square;
+    const double factors = (double)s->chunk / 4;
+    const double copied = 2 * key + square + value;
+    const double solver = s->fused ? 2 * key + 6 * square + 4 * factors : 0;
+    const double tables = t_beta ? 2 : 3;
+    const double chain = groups * (2 * key + triangle) + value + warps * tables * factors;
+    const double scores = 2 * key + 4 * factors;
+    if (s->outputs == 0)
+        return solver + copied + chain + scores + square + groups * (key + triangle) +
+               warps * factors + 2 * value;
+    const double state = (double)(s->block_dv * s->dk) * 2 / 128;
+    return solver + copied + chain + scores + 2 * state + 2 * value + 2 * value;
+}
+
+/* A warp's instructions a chunk as compiled for sm_90a (chunk 64, dk 128), scaled by what they go
+ * over: elements of accumulators, mostly. */
+static double instructions(const sizes *s, bool t_beta) {
+    const double c = (double)s->chunk, dk = (double)s->dk;
+    const double state = 90 + dk * 0.9 + c * (t_beta ? 3.0 : 3.5) + (s->outputs > 0 ? 30 : c * 1.9);
+    const double helper = 90 + c * 4.5 + (s->outputs > 0 ? (double)s->block_dv + dk / 2 : 0);
+    const double solver = s->fused ? 500 + c * 8 : 0;
+    return 4 * ((double)s->groups * state + helper + solver) + 300;
+}
+
+void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, bool fused,
+                          kkt_footprint *out) {
+    const sizes s = sizes_of(problem, config, fused);
+    const bool t_beta = fused || problem->v[KKT_GDN_T_FORM] == KKT_GDN_T_BETA;
+    const kkt_gdn_style style = {.style = KKT_STYLE_WARP_SPECIALIZED,
+                                 .given_t = !fused,
+                                 .block_dv = s.block_dv,
+                                 .threads = s.threads,
+                                 .products = s.outputs > 0 ? 3 : 4};
+    kkt_gdn_fused_footprint(problem, s.chunk, &style, out);
+    const double chunks = (double)(out->blocks * out->chunks_per_block);
+    out->chunks_per_block = out->chunks_per_block * s.units / s.grid;
+    out->blocks = s.grid;
+    out->barriers = 1 + (int)s.outputs + (fused ? 1 : 0);
+    roles(&s, out);
+    shared_memory(&s, out);
+    out->smem_wavefronts = chunks * smem_passes(&s, t_beta);
+    out->instructions = chunks * instructions(&s, t_beta);
+}
+
+/* ---- compiling and launching ---- */
+
+void kkt_gdn_ws_defines(const kkt_values *problem, const kkt_values *config, bool fused,
+                        kkt_text *out) {
+    kkt_footprint fp;
+    kkt_gdn_ws_footprint(problem, config, fused, &fp);
+    kkt_gdn_defines(problem, &fp, out);
+    kkt_text_printf(out, "KKT_FUSED=%d\n", fused);
+    kkt_text_printf(out, "KKT_T_BETA=%d\n", !fused && problem->v[KKT_GDN_T_FORM] == KKT_GDN_T_BETA);
+}
+
+/* A tensor as a matrix of all heads' columns, a row a token; boxes of `box_rows` x `box_columns`.
+ */
+static void add_map(kkt_launch *launch, int tensor, const kkt_values *problem, int64_t columns,
+                    int64_t box_columns, int64_t box_rows) {
+    launch->args[launch->arg_count++] =
+        (kkt_arg){.kind = KKT_ARG_TENSOR_MAP,
+                  .tensor = tensor,
+                  .map = {.rank = 2,
+                          .dims = {columns, problem->v[KKT_GDN_TOKENS]},
+                          .strides_bytes = {0, columns * 2},
+                          .box = {(int)box_columns, (int)box_rows},
+                          .swizzle_bytes = (int)box_columns * 2}};
+}
+
+void kkt_gdn_ws_plan(const kkt_values *problem, const kkt_values *config,
+                     const kkt_gdn_ws_tensors *tensors, kkt_plan *out) {
+    const int64_t *p = problem->v;
+    const bool fused = tensors->t < 0;
+    const sizes s = sizes_of(problem, config, fused);
+    const int64_t key = p[KKT_GDN_HEADS_K] * s.dk, value = p[KKT_GDN_HEADS_V] * s.dv;
+    kkt_footprint fp;
+    kkt_gdn_ws_footprint(problem, config, fused, &fp);
+    *out = (kkt_plan){.launch_count = 1};
+    kkt_launch *launch = &out->launches[0];
+    *launch = (kkt_launch){.entry = tensors->entry,
+                           .grid = {(uint32_t)s.grid, 1, 1},
+                           .block = {(uint32_t)s.threads, 1, 1},
+                           .dynamic_smem_bytes = kkt_footprint_smem_bytes(&fp),
+                           .carveout_percent = -1,
+                           .waits = !fused};
+    add_map(launch, tensors->q, problem, key, 64, s.box_rows);
+    add_map(launch, tensors->k, problem, key, 64, s.box_rows);
+    add_map(launch, tensors->v, problem, value, 64, s.chunk);
+    if (!fused)
+        add_map(launch, tensors->t, problem, p[KKT_GDN_HEADS_V] * s.chunk, s.chunk, s.box_rows);
+    add_map(launch, tensors->o, problem, value, 64, s.chunk);
+    const int pointers[] = {tensors->g,  tensors->beta, tensors->h0,
+                            tensors->ht, tensors->o,    tensors->cu_seqlens};
+    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
+        kkt_gdn_add_tensor(launch, pointers[i]);
+    kkt_gdn_add_i64(launch, p[KKT_GDN_TOKENS] / p[KKT_GDN_BATCH]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_K]);
+    kkt_gdn_add_i32(launch, p[KKT_GDN_HEADS_V]);
+    kkt_gdn_add_i32(launch, 0); /* cu_seqlens holds 32-bit integers */
+    kkt_gdn_add_i32(launch, s.units);
+    launch->args[launch->arg_count++] =
+        (kkt_arg){.kind = KKT_ARG_F32, .real = 1.0 / sqrt((double)s.dk)};
+}
