@@ -35,7 +35,8 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     kkt_gdn_ws_plan(problem, config, &tensors, out);
 }
 
-static const char *const sources[] = {"gdn/gdn_fwd_warp_specialized.cu", KKT_GDN_WS_HEADERS, NULL};
+static const char *const sources[] = {"gdn/gdn_fwd_warp_specialized.cu", "gdn/ws_solver.cuh",
+                                      KKT_GDN_WS_HEADERS, NULL};
 
 const kkt_variant kkt_gdn_fwd_warp_specialized = {
     .style = KKT_STYLE_WARP_SPECIALIZED,

@@ -1,5 +1,7 @@
 // gdn_fwd, warp-specialized: T is computed on the way. What a block does, and how, is in
 // ws_block.cuh.
+#include "gdn/ws_solver.cuh"
+
 #include "gdn/ws_block.cuh"
 
 extern "C" __global__ void __launch_bounds__(P::threads, 1)

@@ -38,7 +38,6 @@
 #include "gdn/ws_parameters.cuh"
 #include "gdn/ws_scores.cuh"
 #include "gdn/ws_service.cuh"
-#include "gdn/ws_solver.cuh"
 #include "gdn/ws_state_chain.cuh"
 #include "gdn/ws_state_output.cuh"
 #include "gdn/ws_work.cuh"
