@@ -15,6 +15,7 @@
 #include "device/gate.cuh"
 #include "device/matrix_move.cuh"
 #include "device/mma_sync.cuh"
+#include "device/tensor_map.cuh"
 #include "device/types.cuh"
 #include "device/warp_roles.cuh"
 #include "device/wgmma_registers.cuh"
