@@ -1,13 +1,22 @@
 #!/usr/bin/env python3
-"""Writes docs/benchmarks.md from databases of runs: scripts/benchmarks.py FIRST.db [AGAIN.db ...]
+"""Writes docs/benchmarks.md (to standard output) from databases of runs on a GPU.
 
-The first database gives the tables; the others, runs of the same command on the same GPU, give the
-run-to-run spread. Every number comes out of the databases.
+The first database gives the tables. Further ones are runs of the same command on the same card
+and give the run-to-run spread. Every number comes out of the files given; none is typed in.
 """
+import argparse
+import json
 import sqlite3
-import sys
+
+import benchmark_peers
 
 COPY_GBPS = 4280  # measured ceiling of a copy on an H200, bytes read and written: docs/model.md
+PRECISE = ("bf16x3", "fp32")  # couplings of kkt_solve that keep about fp32's digits
+
+TIMED = """SELECT * FROM results WHERE outcome = 'ok' AND provenance IN ('measured', 'replayed')
+           AND time_us IS NOT NULL"""
+PIPELINES = """SELECT * FROM pipelines WHERE outcome = 'ok' AND time_us IS NOT NULL
+               AND provenance IN ('measured', 'replayed')"""
 
 
 def rows(path, query):
@@ -23,37 +32,51 @@ def keys(text):
 
 
 def name(problem):
+    """What tells a problem from the default one, in words."""
     p = keys(problem)
-    return f"T {p['tokens']}, Hk {p['heads_k']}, Hv {p['heads_v']}"
+    words = [f"T {p['tokens']}", f"Hk {p['heads_k']}", f"Hv {p['heads_v']}"]
+    if p.get("sequences", "1") != "1":
+        words.insert(0, f"{p['sequences']} sequences")
+    words += [f"{k} {p[k]}" for k in ("dk", "dv") if p.get(k, "128") != "128"]
+    if p.get("dtype") != "bf16":
+        words.append(p.get("dtype", ""))
+    if p.get("gated", "1") == "0":
+        words.append("no gate")
+    if p.get("t_form", "t") == "t_beta":
+        words.append("T diag(beta)")
+    return ", ".join(words)
 
 
 def chunk(row):
     return int(keys(row["config"])["chunk"])
 
 
+def size(problem):
+    p = keys(problem)
+    return (-int(p["tokens"]) * int(p["heads_v"]), -int(p["heads_k"]), int(p.get("sequences", 1)),
+            p.get("t_form", "t"), problem)
+
+
 def order(row):
-    p = keys(row["problem"])
-    return -int(p["tokens"]) * int(p["heads_v"]), -int(p["heads_k"]), chunk(row), row["time_us"]
+    return row["kernel"], row["style"], *size(row["problem"]), chunk(row), row["time_us"]
+
+
+def best(found):
+    """The fastest row of each kernel, style, problem and chunk, and those whose interval meets
+    its."""
+    groups = {}
+    for row in sorted(found, key=order):
+        key = row["kernel"], row["style"], row["problem"], chunk(row)
+        group = groups.setdefault(key, [])
+        if not group or row["time_low_us"] <= group[0]["time_high_us"]:
+            group.append(row)
+    return groups
 
 
 def span(shares):
     if not shares:
         return ""
     return f"{100 * min(shares):+.2f} to {100 * max(shares):+.2f} %"
-
-
-TIMED = """SELECT * FROM results WHERE outcome = 'ok' AND provenance IN ('measured', 'replayed')
-           AND time_us IS NOT NULL"""
-
-
-def best(path):
-    """The fastest row of each problem and chunk, and the others whose interval overlaps it."""
-    found = {}
-    for row in sorted(rows(path, TIMED), key=order):
-        group = found.setdefault((row["problem"], chunk(row)), [])
-        if not group or row["time_low_us"] <= group[0]["time_high_us"]:
-            group.append(row)
-    return found
 
 
 def table(headings, lines):
@@ -77,67 +100,149 @@ def provenance(path):
               f"{run['last']}{clock}")
 
 
-def main(paths):
-    first = best(paths[0])
-    print("# Benchmarks\n")
-    print("Written by `scripts/benchmarks.py` from the databases of `./kkttune --arch sm90` runs; no "
-          "number is typed in. Times are medians of one graph launch with cold caches "
-          "([how](measurement.md)); the floor is the launch's bytes at the copy ceiling of the H200, "
-          f"{COPY_GBPS / 1000} TB/s.\n")
-    for path in paths:
-        provenance(path)
-    print("\n## kkt_solve: the best of each chunk size\n")
+def floor_us(row):
+    return row["hbm_bytes_predicted"] / COPY_GBPS / 1e3
+
+
+def winner_line(group, copies):
+    w = group[0]
+    copy = copies.get(int(w["hbm_bytes_predicted"]))
+    return [name(w["problem"]), str(chunk(w)), f"{w['time_us']:.1f}",
+            f"{w['time_low_us']:.1f} to {w['time_high_us']:.1f}", str(len(group) - 1),
+            f"{floor_us(w):.1f}", f"{w['time_us'] / floor_us(w):.2f}",
+            f"{copy:.1f}" if copy else "", f"{w['time_us'] / copy:.2f}" if copy else "",
+            f"{w['registers_compiled']}" if w["registers_compiled"] else "",
+            f"{w['spill_bytes']}" if w["spill_bytes"] is not None else "",
+            f"{w['rel_fro']:.1e}" if w["rel_fro"] is not None else "", without_chunk(w["config"])]
+
+
+WINNER = ["problem", "C", "us", "95 % interval", "ties", "floor us", "x floor", "copy us", "x copy",
+          "registers", "spilled B", "error", "configuration"]
+
+
+def winners(groups, copies):
+    families = sorted({(kernel, style) for kernel, style, _, _ in groups})
+    for family in families:
+        print(f"## {family[0]}, {family[1].replace('_', ' ')}: the best of each chunk size\n")
+        table(WINNER, [winner_line(group, copies) for key, group in groups.items()
+                       if key[:2] == family])
+
+
+def precise(found, copies):
+    """kkt_solve with couplings that keep fp32's digits: what precision costs."""
+    kept = [r for r in found if r["kernel"] == "kkt_solve" and
+            keys(r["config"]).get("couple") in PRECISE and chunk(r) == 64]
+    if kept:
+        print("## kkt_solve with precise couplings, C = 64\n")
+        table(WINNER, [winner_line(group, copies) for group in best(kept).values()])
+
+
+def pipelines(path):
+    found = rows(path, PIPELINES)
+    if not found:
+        return found
+    print("## Whole pipelines, end to end\n")
+    print("Launches timed together as one graph; `overlapped` ones by programmatic dependent "
+          "launch. The sum is that of the kernels timed alone.\n")
+    fastest = {}
+    for row in sorted(found, key=lambda r: r["time_us"]):
+        fastest.setdefault((row["pipeline"], row["problem"], row["chunk"]), row)
     lines = []
-    for (problem, c), group in first.items():
-        w = group[0]
-        floor = w["hbm_bytes_predicted"] / COPY_GBPS / 1e3
-        lines.append([name(problem), str(c), f"{w['time_us']:.1f}",
-                      f"{w['time_low_us']:.1f} to {w['time_high_us']:.1f}", str(len(group) - 1),
-                      f"{floor:.1f}", f"{w['time_us'] / floor:.2f}", without_chunk(w["config"])])
-    table(["problem", "C", "us", "95 % interval", "ties", "floor us", "x floor", "configuration"],
-          lines)
-    counted = [r for r in sorted(rows(paths[0], TIMED), key=order)
-               if r["hbm_bytes_counted"] is not None]
-    if counted:
-        print("## Bytes of device memory: predicted against counted\n")
-        print("Finalists, counted by CUPTI over the launch and a drain of L2 ([how](counters.md)).\n")
-        groups = {}
-        for r in counted:
-            groups.setdefault((r["problem"], chunk(r)), []).append(
-                (r["hbm_bytes_predicted"] / r["hbm_bytes_counted"] - 1, r))
-        lines = []
-        for (problem, c), group in groups.items():
-            apart = {spills: [d for d, r in group if bool(r["spill_bytes"]) == spills]
-                     for spills in (False, True)}
-            some = group[0][1]
-            lines.append([name(problem), str(c), str(len(group)),
-                          f"{some['hbm_bytes_predicted'] / 1e6:.2f}",
-                          f"{some['hbm_bytes_counted'] / 1e6:.2f}", span(apart[False]),
-                          span(apart[True])])
-        print("A configuration whose registers spill moves local memory as well, which the "
-              "prediction leaves out.\n")
-        table(["problem", "C", "configurations", "predicted MB", "counted MB",
-               "difference, no spills", "difference, spills"], lines)
-    if len(paths) > 1:
+    for key in sorted(fastest, key=lambda k: (k[0], *size(k[1]), k[2])):
+        r = fastest[key]
+        lines.append([r["pipeline"], name(r["problem"]), str(r["chunk"]), f"{r['time_us']:.1f}",
+                      r["launch"], f"{r['members_us']:.1f}" if r["members_us"] else "",
+                      f"`{r['members']}`"])
+    table(["pipeline", "problem", "C", "us", "launch", "sum us", "kernels"], lines)
+    return found
+
+
+def counted(found):
+    kept = [r for r in sorted(found, key=order) if r["hbm_bytes_counted"] is not None]
+    if not kept:
+        return
+    print("## Bytes of device memory: predicted against counted\n")
+    print("Finalists, counted by CUPTI over the launch and a drain of L2 ([how](counters.md)). A "
+          "configuration whose registers spill moves local memory as well, which the prediction "
+          "leaves out.\n")
+    groups = {}
+    for r in kept:
+        groups.setdefault((r["kernel"], r["style"], r["problem"], chunk(r)), []).append(
+            (r["hbm_bytes_predicted"] / r["hbm_bytes_counted"] - 1, r))
+    lines = []
+    for (kernel, style, problem, c), group in groups.items():
+        apart = {spills: [d for d, r in group if bool(r["spill_bytes"]) == spills]
+                 for spills in (False, True)}
+        some = group[0][1]
+        lines.append([f"{kernel} {style.replace('_', ' ')}", name(problem), str(c),
+                      str(len(group)), f"{some['hbm_bytes_predicted'] / 1e6:.2f}",
+                      f"{some['hbm_bytes_counted'] / 1e6:.2f}", span(apart[False]),
+                      span(apart[True])])
+    table(["kernel", "problem", "C", "configurations", "predicted MB", "counted MB",
+           "difference, no spills", "difference, spills"], lines)
+
+
+def run_to_run(first, others):
+    """Only what was run again: a problem that no other run reached says nothing."""
+    lines = []
+    for key, group in first.items():
+        again = [o[key] for o in others if key in o]
+        if not again:
+            continue
+        times = [group[0]["time_us"]] + [g[0]["time_us"] for g in again]
+        tied = {r["config"] for r in group}
+        same = all(g[0]["config"] in tied for g in again)
+        spread = max(times) / min(times) - 1
+        lines.append([key[0], name(key[2]), str(key[3]), ", ".join(f"{t:.1f}" for t in times),
+                      f"{100 * spread:.2f} %", "yes" if same else "no",
+                      "yes" if same or spread <= 0.02 else "no"])
+    if lines:
         print("## Run to run\n")
-        others = [best(path) for path in paths[1:]]
-        lines = []
-        for key, group in first.items():
-            again = [o[key] for o in others if key in o]
-            times = [group[0]["time_us"]] + [g[0]["time_us"] for g in again]
-            tied = {r["config"] for r in group}
-            same = all(g[0]["config"] in tied for g in again)
-            spread = max(times) / min(times) - 1
-            complete = len(again) == len(others)
-            agree = complete and (same or spread <= 0.02)
-            lines.append([name(key[0]), str(key[1]), ", ".join(f"{t:.1f}" for t in times),
-                          f"{100 * spread:.2f} %", "yes" if same else "no",
-                          "yes" if agree else "no"])
-        table(["problem", "C", "winner's us, run by run", "spread", "same tie set",
+        print("The same command again, each time from an empty database. Two times in a line: "
+              "the third run's time was up before that problem.\n")
+        table(["kernel", "problem", "C", "winner's us, run by run", "spread", "same tie set",
                "within 2 % or same tie set"], lines)
 
 
+def copies_of(path):
+    """{bytes: the fastest copy's microseconds} from scripts/copy_of_same_bytes."""
+    found = {}
+    if path:
+        with open(path, encoding="utf-8") as lines:
+            for line in map(json.loads, filter(str.strip, lines)):
+                found[line["bytes"]] = min(line["us"], found.get(line["bytes"], line["us"]))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("first", help="database of the run that is told")
+    parser.add_argument("again", nargs="*", help="databases of runs of the same command")
+    parser.add_argument("--copies", help="JSON lines of scripts/copy_of_same_bytes")
+    parser.add_argument("--peers", help="JSON lines of the public kernels' times")
+    parser.add_argument("--beside", help="database of the run beside the peers; default FIRST")
+    options = parser.parse_args()
+    found, copies = rows(options.first, TIMED), copies_of(options.copies)
+    print("# Benchmarks\n")
+    print("Written by `scripts/benchmarks.py` from databases of runs on the GPU; no number is "
+          "typed in. Times are medians of one graph launch with cold caches "
+          "([how](measurement.md)); the floor is the launch's bytes at the copy ceiling of the "
+          f"H200, {COPY_GBPS / 1000} TB/s, the copy one of as many bytes, timed alike in the same "
+          "run (`scripts/copy_of_same_bytes.cu`).\n")
+    for path in [options.first] + options.again:
+        provenance(path)
+    print()
+    groups = best(found)
+    winners(groups, copies)
+    precise(found, copies)
+    pipelines(options.first)
+    if options.peers:
+        beside = options.beside or options.first
+        benchmark_peers.section(options.peers, best(rows(beside, TIMED)), rows(beside, PIPELINES),
+                                table)
+    counted(found)
+    run_to_run(groups, [best(rows(path, TIMED)) for path in options.again])
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    main(sys.argv[1:])
+    main()
