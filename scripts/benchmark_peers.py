@@ -129,7 +129,7 @@ def section(path, groups, pipelines, table):
     env = of_kind(lines, "env")
     card = f" {env[0]['gpu']}, torch {env[0]['torch']}." if env else ""
     print(f"{versions(lines)};{card} Medians of one graph launch each, 512 MiB read before, on the "
-          "card and in the session of the program's own times beside them, microseconds.\n")
+          "card of the program's own times beside them, one after the other, microseconds.\n")
     if solvers:
         print("T from K, beta and g, C = 64; ours and FLA's apply the gate, the others leave it "
               "to the consumer.\n")
