@@ -24,8 +24,14 @@ double session_seconds(const session *s) {
     return kkt_clock_seconds() - s->start_s;
 }
 
+/* A share of a budget of seconds is kept for the pipelines, which are timed last. */
+static const double PIPELINES_SHARE = 0.15;
+
 bool session_time_left(const session *s) {
-    return s->options->budget_seconds <= 0 || session_seconds(s) < s->options->budget_seconds;
+    bool pipelines_follow =
+        s->backend_type && s->backend_type->chain && !s->options->kernel && !s->timing_pipelines;
+    double seconds = s->options->budget_seconds * (pipelines_follow ? 1 - PIPELINES_SHARE : 1);
+    return s->options->budget_seconds <= 0 || session_seconds(s) < seconds;
 }
 
 void session_progress(const session *s, const char *phase, int64_t done, int64_t total,

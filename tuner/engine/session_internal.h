@@ -43,8 +43,9 @@ typedef struct session {
     int64_t tried, to_try;           /* over all tasks, for the progress */
     bool nothing_left; /* an earlier run did all that this one would: see session_mark.c */
     bool disturbance_told;
-    bool retrying; /* slots that begin now forget a failure */
-    int64_t *late; /* candidates whose compile took too long in this run */
+    bool timing_pipelines; /* the last phase of a run that has it */
+    bool retrying;         /* slots that begin now forget a failure */
+    int64_t *late;         /* candidates whose compile took too long in this run */
     size_t late_count, late_capacity;
     trial **in_flight; /* slots whose compile job has not been answered yet */
     size_t in_flight_count, in_flight_capacity;

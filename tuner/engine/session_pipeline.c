@@ -321,6 +321,7 @@ kkt_status session_time_pipelines(session *s, kkt_error *err) {
     kkt_status status = KKT_OK;
     size_t count;
     bool more = s->backend_type->chain && !s->options->kernel;
+    s->timing_pipelines = true;
     const kkt_pipeline *const *all = kkt_pipelines(&count);
     for (size_t i = 0; more && status == KKT_OK && !session_interrupted(); i++) {
         more = false;
