@@ -131,7 +131,7 @@ static void add_pipeline(const kkt_view *view, const kkt_pipeline *pipeline,
                                        : "; a kernel of it is known to the model alone, so all of "
                                          "this is predicted");
         }
-        if (table == NULL || curve->best != NULL)
+        if (table == NULL || curve->measured > 0)
             add_chart(view, curve, document);
         if (table == NULL)
             table = kkt_document_table(
@@ -144,7 +144,7 @@ static void add_pipeline(const kkt_view *view, const kkt_pipeline *pipeline,
             add_point(view, curve, &curve->points[c], document, table);
     }
     for (size_t i = 0; i < view->curve_count; i++)
-        if (view->curves[i].pipeline == pipeline && view->curves[i].best != NULL)
+        if (view->curves[i].pipeline == pipeline && view->curves[i].measured > 0)
             kkt_document_item(document, "%s: %s",
                               short_problem(view, &view->curves[i], document->arena),
                               kkt_curve_why(&view->curves[i], document->arena));

@@ -352,7 +352,10 @@ static void choose(kkt_curve *curve) {
         all_timed = all_timed && (point->run != NULL || isnan(point->time_us));
         any_sum = any_sum || isfinite(point->members_us);
         fresh = fresh || (isfinite(point->time_us) && point->stale_reason == NULL);
+        curve->measured += isfinite(point->time_us) != 0;
     }
+    if (curve->measured < 2 && curve->count > 1)
+        return;
     curve->by_members = !all_timed && any_sum;
     double least = (double)INFINITY;
     for (size_t i = 0; i < curve->count; i++) {
@@ -436,6 +439,11 @@ int64_t kkt_curve_chunk(const kkt_curve *curve) {
 
 const char *kkt_curve_why(const kkt_curve *curve, kkt_arena *arena) {
     const kkt_curve_point *best = curve->best;
+    if (best == NULL && curve->measured > 0)
+        return kkt_arena_printf(arena,
+                                "%s was measured at one chunk size alone, which is no choice: "
+                                "C = %d stands until there are others.",
+                                curve->pipeline->name, KKT_DEFAULT_CHUNK);
     if (best == NULL)
         return kkt_arena_printf(arena,
                                 "not every kernel of %s was measured at any chunk size: "

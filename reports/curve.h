@@ -47,7 +47,9 @@ typedef struct kkt_curve {
     bool device_code; /* false: some member is known to the model alone */
     size_t count;     /* points, ascending; a chunk size at which a member cannot run has none */
     kkt_curve_point points[KKT_CHOICES_MAX];
-    /* The chunk size that is fastest end to end; NULL: too little is measured. */
+    size_t measured; /* points with a time */
+    /* The chunk size that is fastest end to end; NULL: too little is measured. A single one of
+     * several is no choice. */
     const kkt_curve_point *best;
     bool by_members; /* it was chosen by the members' sums, for not all points were timed as one */
 } kkt_curve;

@@ -257,6 +257,22 @@ static void decide_cap_128(const kkt_scene *scene, kkt_decision *out) {
         kkt_decision_count(out, hits, total);
 }
 
+/* At how many chunk sizes a kernel is measured on a problem: one alone is no choice. */
+static size_t measured_chunks(const kkt_scene *scene, const kkt_entry *like) {
+    size_t count = 0;
+    int64_t seen[KKT_CHOICES_MAX];
+    for (size_t i = 0; i < scene->view->entry_count && count < KKT_CHOICES_MAX; i++) {
+        const kkt_entry *entry = &scene->view->entries[i];
+        bool counts = kkt_entry_measured(entry) && strcmp(entry->kernel, like->kernel) == 0 &&
+                      strcmp(entry->problem, like->problem) == 0;
+        for (size_t j = 0; j < count && counts; j++)
+            counts = seen[j] != entry->chunk;
+        if (counts)
+            seen[count++] = entry->chunk;
+    }
+    return count;
+}
+
 /* Alone and in its pipeline. */
 static void decide_solver_32(const kkt_scene *scene, kkt_decision *out) {
     const char *solver = kkt_scene_solver(scene->with_t);
@@ -265,7 +281,7 @@ static void decide_solver_32(const kkt_scene *scene, kkt_decision *out) {
     for (size_t i = 0; solver != NULL && i < scene->view->entry_count; i++) {
         const kkt_entry *entry = &scene->view->entries[i];
         if (strcmp(entry->kernel, solver) != 0 || !entry->best_of_problem ||
-            !kkt_entry_measured(entry))
+            !kkt_entry_measured(entry) || measured_chunks(scene, entry) < 2)
             continue;
         alone_total++;
         alone += entry->chunk == 32;

@@ -114,6 +114,7 @@ static void predicted_until_all_is_measured(void **state) {
 static void the_weakest_member_names_the_point(void **state) {
     fixture *f = *state;
     add_sample(f, FIRST, 32, 100);
+    add_sample(f, FIRST, 64, 100);
     kkt_view view = make_view(f);
     size_t at = 0;
     while (strcmp(view.curves[at].pipeline->name, "pair") != 0)
@@ -161,7 +162,11 @@ static void stale_and_made_up_runs_step_back(void **state) {
     kkt_view view = make_view(f);
     const kkt_curve *curve = curve_of(f, &view, "alone", FIRST);
     assert_string_equal(kkt_curve_provenance(point_of(curve, 16)), "stale");
-    assert_int_equal(curve->best->chunk, 16); /* better than nothing */
+    assert_null(curve->best); /* one chunk size is no choice */
+    assert_non_null(strstr(kkt_curve_why(curve, f->arena), "at one chunk size alone"));
+    add_timing(f, &(timing){.problem = FIRST, .chunk = 32, .us = 12, .hash = OLD_HASH});
+    view = make_view(f);
+    assert_int_equal(curve_of(f, &view, "alone", FIRST)->best->chunk, 16); /* stale, but a choice */
     add_timing(f, &(timing){.problem = FIRST, .chunk = 64, .us = 90});
     add_timing(f, &(timing){.problem = FIRST, .chunk = 64, .us = 5, .gpu = "fake"});
     view = make_view(f);
@@ -174,6 +179,7 @@ static void other_problems_have_curves_once_timed(void **state) {
     fixture *f = *state;
     add_timing(f, &(timing){.problem = RARE, .chunk = 64, .us = 20});
     add_timing(f, &(timing){.problem = "tokens=96,heads_k=1,heads_v=1", .chunk = 16, .us = 3});
+    add_timing(f, &(timing){.problem = "tokens=96,heads_k=1,heads_v=1", .chunk = 32, .us = 4});
     kkt_view view = make_view(f);
     assert_int_equal(curve_of(f, &view, "alone", RARE)->problem_rank, 2);
     const kkt_curve *curve = curve_of(f, &view, "alone", "tokens=96,heads_k=1,heads_v=1");
