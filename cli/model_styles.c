@@ -15,30 +15,44 @@ static bool lists(const kkt_param *param, int64_t value) {
     return false;
 }
 
+typedef struct unlaunchable {
+    const kkt_model_query *query;
+    const kkt_values *problem;
+    kkt_style_row *row;
+    bool found;
+} unlaunchable;
+
+static void keep_smallest(void *context, const kkt_values *config, const char *reason) {
+    unlaunchable *u = context;
+    const kkt_variant *variant = u->row->variant;
+    const kkt_model_query *query = u->query;
+    char why[160];
+    kkt_footprint footprint;
+    kkt_prediction prediction;
+    (void)reason;
+    if (variant->applicable &&
+        !variant->applicable(u->problem, config, query->arch, why, sizeof why))
+        return;
+    variant->footprint(u->problem, config, query->arch, &footprint);
+    kkt_predict(&footprint, query->arch, query->device, NULL, &prediction);
+    if (u->found && prediction.smem_bytes >= u->row->prediction.smem_bytes)
+        return;
+    u->found = true;
+    u->row->config = *config;
+    u->row->footprint = footprint;
+    u->row->prediction = prediction;
+}
+
 /* Where nothing can be launched: the applicable configuration that asks for least shared memory
  * shows what stops it. False where none is even applicable. */
 static bool find_unlaunchable(kkt_space *space, const kkt_model_query *query,
                               const kkt_values *problem, kkt_style_row *row) {
-    char reason[160];
-    bool found = false;
-    for (int64_t at = 0; at < kkt_space_raw_size(space); ++at) {
-        kkt_values config;
-        kkt_footprint footprint;
-        kkt_prediction prediction;
-        kkt_space_decode(space, at, &config);
-        if (row->variant->applicable &&
-            !row->variant->applicable(problem, &config, query->arch, reason, sizeof reason))
-            continue;
-        row->variant->footprint(problem, &config, query->arch, &footprint);
-        kkt_predict(&footprint, query->arch, query->device, NULL, &prediction);
-        if (found && prediction.smem_bytes >= row->prediction.smem_bytes)
-            continue;
-        found = true;
-        row->config = config;
-        row->footprint = footprint;
-        row->prediction = prediction;
-    }
-    return found;
+    unlaunchable u = {query, problem, row, false};
+    kkt_point point;
+    kkt_space_rewind(space);
+    while (kkt_space_next(space, keep_smallest, &u, &point))
+        continue;
+    return u.found;
 }
 
 static bool find_best(const kkt_model_query *query, const kkt_values *problem, const char *fixed,
