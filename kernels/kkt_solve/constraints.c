@@ -14,16 +14,21 @@ typedef struct constraint_context {
     size_t size;
 } constraint_context;
 
-/* Whether parameter `index` has its default value; else says that `why` leaves it no effect. */
-static bool is_default(const constraint_context *x, int index, const char *why) {
+/* Whether parameter `index` has the value that stands for all; else says that `why` leaves it no
+ * effect. */
+static bool is_value(const constraint_context *x, int index, int64_t wanted, const char *why) {
     const kkt_param *param = &kkt_solve_params[index];
-    char value[24], fallback[24];
-    if (x->c[index] == param->fallback)
+    char value[24], other[24];
+    if (x->c[index] == wanted)
         return true;
     snprintf(x->reason, x->size, "%s=%s changes nothing where %s; only %s stands for it",
              param->name, kkt_param_value_text(param, x->c[index], value), why,
-             kkt_param_value_text(param, param->fallback, fallback));
+             kkt_param_value_text(param, wanted, other));
     return false;
+}
+
+static bool is_default(const constraint_context *x, int index, const char *why) {
+    return is_value(x, index, kkt_solve_params[index].fallback, why);
 }
 
 static bool all_default(const constraint_context *x, const int *indices, size_t count,
@@ -54,8 +59,8 @@ static bool shared_memory(const constraint_context *x) {
         KKT_SOLVE_MIN_BLOCKS,
         KKT_SOLVE_CARVEOUT,
     };
-    static const int idle[] = {KKT_SOLVE_COUPLE, KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_TRANSPOSE,
-                               KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
+    static const int idle[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_TRANSPOSE, KKT_SOLVE_NEGATE_EARLY,
+                               KKT_SOLVE_ASSEMBLE_FUSED};
     const int64_t *c = x->c;
     const long long base = c[KKT_SOLVE_BASE], chunk = c[KKT_SOLVE_CHUNK];
     const bool row = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_ROW;
@@ -87,7 +92,8 @@ static bool shared_memory(const constraint_context *x) {
         return false;
     }
     if ((row || base == chunk) &&
-        !all_default(x, idle, sizeof idle / sizeof idle[0], "the chunk is one block"))
+        !(is_value(x, KKT_SOLVE_COUPLE, KKT_COUPLE_TF32, "the chunk is one block") &&
+          all_default(x, idle, sizeof idle / sizeof idle[0], "the chunk is one block")))
         return false;
     const long long tiles = kkt_solve_tiles_per_warp(c), registers = 8 * tiles;
     if (registers > 255) {

@@ -58,7 +58,7 @@ cmp whole.md resumed.md || die "the resumed page differs"
 
 # A base of one's own; failures are rows.
 expect 0 ablate kkt_solve --arch sm90 --backend fake:seed=3,fault=wrong --db c.db \
-    --problem tokens=8192 --config chunk=64,threads=256 --json
+    --problem tokens=8192 --config chunk=64,couple=tf32,threads=256 --json
 json '[(a["chunk"], a["base_from"]) for a in d["ablations"]] == [(64, "given")]'
 json '"threads=256" in d["ablations"][0]["base"]["config"]'
 json '"wrong_result" in {p["outcome"] for a in d["ablations"]

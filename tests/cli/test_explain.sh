@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-ask=(explain kkt_solve --arch sm90 --config "chunk=16,threads=64" --cache "$work/cache")
+ask=(explain kkt_solve --arch sm90 --config "chunk=16,couple=tf32,threads=64" --cache "$work/cache")
 expect 0 "${ask[@]}" --json
 cp "$work/.out" explain.json
 json 'd["schema"] == "kkttune.explain/1" and d["kernel"] == "kkt_solve" and d["arch"] == "sm90"'
@@ -45,7 +45,7 @@ has "$out" "101376"
 expect 0 "${ask[@]}"
 has "$out" "What breaks first"
 has "$out" "headroom"
-refuses 2 "base 32 is above chunk 16" explain kkt_solve --arch sm90 --config chunk=16,base=32
+refuses 2 "base 32 is above chunk 16" explain kkt_solve --arch sm90 --config chunk=16,couple=tf32,base=32
 refuses 2 "chunk" explain kkt_solve --arch sm90 --config chunk=17
 refuses 2 "--arch" explain kkt_solve
 refuses 2 "has no style 'fragment'; it has: materialized" explain kkt_solve --arch sm90 \
@@ -54,7 +54,7 @@ refuses 2 "unknown kernel 'nonsense'" explain nonsense --arch sm90
 
 # A cache that is no folder: the result is the same, with one warning.
 touch file
-expect 0 explain kkt_solve --arch sm90 --config "chunk=16,threads=64" --cache "$work/file" --json
+expect 0 explain kkt_solve --arch sm90 --config "chunk=16,couple=tf32,threads=64" --cache "$work/file" --json
 has "$err" "what is compiled is not kept: cannot write to folder '$work/file': Not a directory"
 [ "$(grep -c 'is not kept' <<<"$err")" -eq 1 ] || die "one warning was expected"
 json 'd["predicted"] == json.load(open("explain.json"))["predicted"]'

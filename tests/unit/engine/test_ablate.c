@@ -156,7 +156,7 @@ static void times_all_again_where_one_is_missing(void **state) {
     assert_int_equal(ablate(&r, &out, NULL), KKT_OK);
     int64_t timed = tally_of(db).timed;
     int64_t runs = runs_of(db);
-    r.start = "threads=256"; /* another base: most of its moves are new */
+    r.start = "couple=tf32,threads=256"; /* another base: most of its moves are new */
     assert_int_equal(ablate(&r, &out, NULL), KKT_OK);
     assert_int_equal(out.origin, KKT_ABLATE_GIVEN);
     assert_int_equal(kkt_params_get(&out.variant->params, &out.base, "chunk"), 64);
@@ -219,6 +219,9 @@ static void put_run(kkt_db *db, const char *config, double time_us, kkt_provenan
     char hash[65];
     assert_int_equal(kkt_kernel_parse("kkt_solve", &kernel, NULL), KKT_OK);
     kkt_params_defaults(&kernel->variants[0]->params, &values);
+    assert_int_equal(kkt_params_parse(&kernel->variants[0]->params, "couple=tf32,threads=128",
+                                      &values, NULL, NULL),
+                     KKT_OK);
     assert_int_equal(kkt_params_parse(&kernel->variants[0]->params, config, &values, NULL, NULL),
                      KKT_OK);
     kkt_params_format(&kernel->variants[0]->params, &values, &text);

@@ -21,7 +21,7 @@ static double rounding_of(const char *config) {
     return kkt_path_rounding(variant, &values, given);
 }
 
-/* The default is tf32, but who names no path is held to the most exact one. */
+/* The default is bf16x3, but who names no path is held to the most exact one. */
 static void rounding_of_what_is_named(void **state) {
     (void)state;
     assert_true(rounding_of("") == 0x1p-24);
@@ -33,7 +33,7 @@ static void rounding_of_what_is_named(void **state) {
     kkt_values values;
     plain.rounding = NULL;
     kkt_params_defaults(&variant->params, &values);
-    assert_true(kkt_path_rounding(variant, &values, ~UINT64_C(0)) == 0x1p-11);
+    assert_true(kkt_path_rounding(variant, &values, ~UINT64_C(0)) == 0x1p-16);
     assert_true(kkt_path_rounding(&plain, &values, ~UINT64_C(0)) == 0x1p-24);
 }
 

@@ -40,10 +40,14 @@ static kkt_values problem_of(const char *text) {
     return values;
 }
 
+/* What is not named: couplings through shared memory, a block of four warps. */
 static kkt_values config_of(const char *text) {
     kkt_values values;
     kkt_error err = {0};
     kkt_params_defaults(&variant()->params, &values);
+    if (kkt_params_parse(&variant()->params, "couple=tf32,threads=128", &values, NULL, &err) !=
+        KKT_OK)
+        fail_msg("%s", err.message);
     if (kkt_params_parse(&variant()->params, text, &values, NULL, &err) != KKT_OK)
         fail_msg("%s", err.message);
     return values;

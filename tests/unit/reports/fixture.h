@@ -77,10 +77,14 @@ static inline int teardown(void **state) {
     return code;
 }
 
+/* What a configuration of kkt_solve leaves out: couplings through shared memory, four warps. */
 static inline const char *canonical(fixture *f, const kkt_param_table *table, const char *text) {
     kkt_values values;
     kkt_text out = {0};
     kkt_params_defaults(table, &values);
+    if (kkt_params_find(table, "couple") >= 0 &&
+        kkt_params_parse(table, "couple=tf32,threads=128", &values, NULL, &f->error) != KKT_OK)
+        fail_msg("%s", f->error.message);
     if (kkt_params_parse(table, text, &values, NULL, &f->error) != KKT_OK)
         fail_msg("%s", f->error.message);
     kkt_params_format(table, &values, &out);

@@ -288,7 +288,9 @@ static kkt_ablation_set read_set(fixture *f) {
     assert_int_equal(kkt_params_parse(&f->kernel->problem, PROBLEM, &set.problem, NULL, NULL),
                      KKT_OK);
     kkt_params_defaults(&f->variant->params, &base);
-    assert_int_equal(kkt_params_parse(&f->variant->params, BASE, &base, NULL, NULL), KKT_OK);
+    assert_int_equal(
+        kkt_params_parse(&f->variant->params, "couple=tf32,threads=128," BASE, &base, NULL, NULL),
+        KKT_OK);
     assert_int_equal(kkt_ablation_make(&set, f->db, &f->freshness, &base, "given", f->arena,
                                        &set.ablations[0], &f->error),
                      KKT_OK);

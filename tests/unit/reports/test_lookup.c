@@ -128,7 +128,8 @@ static void test_nothing_can_launch(void **state) {
                                      f->arena, &found, &f->error),
                      KKT_OK);
     assert_int_equal(found.tier, KKT_LOOKUP_DEFAULT);
-    assert_string_equal(found.entry.config, canonical(f, &f->variant->params, ""));
+    assert_string_equal(found.entry.config,
+                        canonical(f, &f->variant->params, "couple=bf16x3,threads=32"));
 }
 
 /* Where no device is named, the results say which one is meant. */
