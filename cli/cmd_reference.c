@@ -330,6 +330,7 @@ static kkt_status run_reference(const kkt_args *args, kkt_error *err) {
 }
 
 static const kkt_option options[] = {
+    {"--style", "NAME", "write style; default the kernel's first with device code"},
     {"--config", "k=v,...",
      "parameters that matter to the result: chunk, and the path's precision"},
     {"--problem", "k=v,...", "problem keys; those left out follow from the files' shapes"},

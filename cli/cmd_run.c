@@ -168,6 +168,7 @@ static kkt_status run_run(const kkt_args *args, kkt_error *err) {
 }
 
 static const kkt_option options[] = {
+    {"--style", "NAME", "write style; default the kernel's first with device code"},
     {"--config", "k=v,...", "the configuration; parameters left out have their default"},
     {"--problem", "k=v,...", "problem keys; those left out follow from the files' shapes"},
     {"--in", "DIR", "folder of the inputs, NAME.npy each"},
