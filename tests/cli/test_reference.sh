@@ -161,6 +161,5 @@ expect 1 verify kkt_solve --backend fake:fault=wrong --arch sm90 --count 40 --js
 json '0 < d["failed"] < 40 and "wrong_result" in [c["outcome"] for c in d["candidates"]]'
 refuses 2 "unknown backend 'gpu'" verify kkt_solve --backend gpu
 refuses 2 "no multiple" verify kkt_solve --problem heads_k=3,heads_v=4 --backend fake --arch sm90
-refuses 2 "no device code" verify gdn_fwd --backend fake --arch sm90
 refuses 2 "nowhere/kkt_solve/kkt_solve.cu" verify kkt_solve --sources nowhere
 refuses 2 "fake runs no device code" verify kkt_solve --sources nowhere --backend fake --arch sm90
