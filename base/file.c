@@ -94,8 +94,14 @@ static bool is_named(int fd, const char *name) {
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
+/* Whether a file that was there already may be written: of this user, under no other name. */
+static bool is_own(int fd) {
+    struct stat info;
+    return fstat(fd, &info) == 0 && info.st_uid == geteuid() && info.st_nlink == 1;
+}
+
 /* Makes `name`, or takes the one that a killed process left there: whoever writes holds its lock.
- * -1 and EEXIST where somebody does. */
+ * -1 and EEXIST where somebody does, or where it is somebody else's. */
 static int take_temporary(const char *name) {
     const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int fd = open(name, flags | O_CREAT | O_EXCL, 0666);
@@ -106,7 +112,7 @@ static int take_temporary(const char *name) {
         return -1;
     bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (fd >= 0 && (locked || (made && errno != EWOULDBLOCK)) && is_named(fd, name) &&
-        (made || ftruncate(fd, 0) == 0))
+        (made || (is_own(fd) && ftruncate(fd, 0) == 0)))
         return fd;
     if (fd >= 0)
         close(fd);

@@ -90,6 +90,7 @@ static void test_leftovers(void **state) {
     check_content("a", "again");
     assert_int_equal(symlink("a", "b.kkttune-tmp0"), 0);
     assert_int_equal(mkfifo("b.kkttune-tmp1", 0600), 0);
+    assert_int_equal(link("a", "b.kkttune-tmp2"), 0);
     assert_int_equal(kkt_file_write("b", "other", 5, NULL), KKT_OK);
     check_content("b", "other");
     check_content("a", "again");
