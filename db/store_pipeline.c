@@ -20,6 +20,9 @@ static kkt_status check_record(const kkt_pipeline_record *record, kkt_error *err
     if (record->member_count == 0 || record->member_count > KKT_PIPELINE_MEMBERS_MAX)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "a run of %.60s has %zu members, not 1 to %d",
                         record->pipeline, record->member_count, KKT_PIPELINE_MEMBERS_MAX);
+    if (record->chunk < 1)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "a run of %.60s has the chunk size %lld",
+                        record->pipeline, (long long)record->chunk);
     return KKT_OK;
 }
 

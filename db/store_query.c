@@ -278,7 +278,7 @@ kkt_status kkt_db_first_time(kkt_db *db, int64_t build_id, double *time_us, kkt_
     sqlite3_bind_int64(s, 1, build_id);
     int code = sqlite3_step(s);
     if (code == SQLITE_ROW)
-        *time_us = sqlite3_column_double(s, 0);
+        *time_us = kkt_column_real(s, 0);
     else if (code != SQLITE_DONE)
         status = kkt_db_fail(db, code, err);
     sqlite3_reset(s);

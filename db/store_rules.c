@@ -9,7 +9,10 @@
     { NULL, "DELETE FROM " table " WHERE " broken }
 
 #define INTERVAL "time_us < time_low_us OR time_us > time_high_us"
+#define NOT_FINITE(column) "abs(" column ") > 1.7976931348623157e308"
 #define TOO_MANY "outliers > sample_count OR throttled > sample_count"
+#define TEXT(tokens) #tokens
+#define TEXT_OF(macro) TEXT(macro)
 #define MEMBERS(columns)                                                                           \
     "(SELECT " columns " FROM pipeline_members m WHERE m.pipeline_run_id = pipeline_runs.id)"
 
@@ -39,6 +42,7 @@ const kkt_db_rule kkt_db_rules[] = {
     RULE("runs", "outcome(outcome) IS NOT 1",
          "printf('run %d has unknown outcome %s', id, outcome)"),
     RULE("runs", INTERVAL, "printf('run %d has a median outside its interval', id)"),
+    RULE("runs", NOT_FINITE("time_us"), "printf('run %d has a time that is no finite number', id)"),
     RULE("runs", TOO_MANY,
          "printf('run %d has more outliers or throttled samples than samples', id)"),
     RULE("runs", "energy_mj <= 0", "printf('run %d has an energy that is not above 0', id)"),
@@ -49,7 +53,7 @@ const kkt_db_rule kkt_db_rules[] = {
          "printf('samples of run %d are not %d numbers', run_id,"
          " (SELECT sample_count FROM runs r WHERE r.id = run_id))"),
     ORPHANS("counters", "run_id NOT IN (SELECT id FROM runs)"),
-    RULE("counters", "abs(value) > 1.7976931348623157e308",
+    RULE("counters", NOT_FINITE("value"),
          "printf('counter %s of run %d is no finite number', name, run_id)"),
     RULE("pipeline_runs", "canonical(problem) IS NOT 1",
          "printf('pipeline run %d has the problem ''%s'', which is not canonical', id, problem)"),
@@ -57,6 +61,8 @@ const kkt_db_rule kkt_db_rules[] = {
          "printf('pipeline run %d has unknown outcome %s', id, outcome)"),
     RULE("pipeline_runs", INTERVAL,
          "printf('pipeline run %d has a median outside its interval', id)"),
+    RULE("pipeline_runs", NOT_FINITE("time_us"),
+         "printf('pipeline run %d has a time that is no finite number', id)"),
     RULE("pipeline_runs", TOO_MANY,
          "printf('pipeline run %d has more outliers or throttled samples than samples', id)"),
     RULE("pipeline_runs", "energy_mj <= 0",
@@ -68,6 +74,10 @@ const kkt_db_rule kkt_db_rules[] = {
                              " NOT IN (SELECT id FROM builds))"),
     RULE("pipeline_runs", MEMBERS("count(*)") " IS NOT " MEMBERS("max(place) + 1"),
          "printf('pipeline run %d has members missing', id)"),
+    RULE("pipeline_runs", MEMBERS("count(*)") " > " TEXT_OF(KKT_PIPELINE_MEMBERS_MAX),
+         "printf('pipeline run %d has too many members', id)"),
+    RULE("pipeline_runs", "chunk < 1",
+         "printf('pipeline run %d has the chunk size %d', id, chunk)"),
     RULE("pipeline_runs",
          "EXISTS (SELECT 1 FROM pipeline_members m JOIN builds b ON b.id = m.build_id"
          " JOIN candidates c ON c.id = b.candidate_id WHERE m.pipeline_run_id = pipeline_runs.id"

@@ -1,6 +1,7 @@
 #include "db/store_sqlite.h"
 
 #include <limits.h>
+#include <math.h>
 
 void kkt_bind_text(sqlite3_stmt *statement, int index, const char *text) {
     if (text)
@@ -59,7 +60,8 @@ int kkt_column_small(sqlite3_stmt *statement, int column) {
 double kkt_column_real(sqlite3_stmt *statement, int column) {
     if (sqlite3_column_type(statement, column) == SQLITE_NULL)
         return KKT_UNKNOWN_REAL;
-    return sqlite3_column_double(statement, column);
+    double value = sqlite3_column_double(statement, column);
+    return isfinite(value) ? value : KKT_UNKNOWN_REAL; /* what is not is never stored */
 }
 
 bool kkt_read_identity(sqlite3_stmt *statement, int at, kkt_identity *out) {

@@ -82,6 +82,8 @@ static void test_semantic_checks(void **state) {
         {"UPDATE configurations SET text='c' WHERE id=1", "configuration 1 is not canonical: c"},
         {"UPDATE configurations SET kernel='gdn' WHERE id=2", "joins a problem of kkt_solve"},
         {"UPDATE runs SET time_low_us=1e9 WHERE id=2", "run 2 has a median outside"},
+        {"UPDATE runs SET time_us=9e999, time_high_us=9e999 WHERE id=4",
+         "run 4 has a time that is no finite number"},
         {"DELETE FROM candidates WHERE id=4", "refers to no row of candidates"},
         {"DROP VIEW results; CREATE VIEW results AS SELECT no_such FROM candidates",
          "view results is not the one of this kkttune"},

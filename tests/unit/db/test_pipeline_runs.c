@@ -164,6 +164,10 @@ static void test_refused(void **state) {
     record = pipeline("2026-02-01T00:00:00Z", 400);
     record.members[1].id.config = NULL;
     assert_status(KKT_ERR_INPUT, kkt_db_put_pipeline_run(db, &record, &id, &error));
+    record = pipeline("2026-02-01T00:00:00Z", 400);
+    record.chunk = 0;
+    assert_status(KKT_ERR_INPUT, kkt_db_put_pipeline_run(db, &record, &id, &error));
+    assert_says("chunk size 0");
     assert_int_equal(look(db, NULL, NULL).count, 0); /* nothing half-stored */
     kkt_db_close(db);
 }
@@ -311,6 +315,28 @@ static void test_check_and_recover(void **state) {
     kkt_db_close(db);
 }
 
+/* What no reader takes is what the check finds. */
+static void test_check_finds_what_readers_refuse(void **state) {
+    (void)state;
+    static const char *const faults[] = {
+        "UPDATE pipeline_runs SET chunk = 0",
+        "UPDATE pipeline_runs SET time_us = 9e999, time_high_us = 9e999",
+        "INSERT INTO pipeline_members SELECT 1, value, 1 FROM json_each('[2,3,4]')",
+    };
+    kkt_error error;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        int64_t findings = 0;
+        kkt_db *db = open_at(":memory:", KKT_DB_WRITE);
+        kkt_pipeline_record record = pipeline("2026-02-02T00:00:00Z", 400);
+        put(db, &record);
+        assert_ok(kkt_db_exec(db, faults[i], &error));
+        assert_ok(kkt_db_check(db, NULL, NULL, &findings, &error));
+        if (findings != 1)
+            fail_msg("%d findings of: %s", (int)findings, faults[i]);
+        kkt_db_close(db);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_stored_with_its_members, setup, teardown),
@@ -321,6 +347,7 @@ int main(void) {
         cmocka_unit_test(test_malformed_recordings),
         cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
         cmocka_unit_test_setup_teardown(test_check_and_recover, setup, teardown),
+        cmocka_unit_test(test_check_finds_what_readers_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
