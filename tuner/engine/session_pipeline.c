@@ -11,6 +11,8 @@ enum {
     EVALS_PER_CHUNK = EVALS_PER_TASK / 4, /* of a member, problem and chunk size */
     EVALS_TO_FILL = 8 /* where the main job finds nothing measured at a chunk size */
 };
+_Static_assert(KKT_PIPELINE_MEMBERS_MAX == KKT_MEMBERS_MAX, "a run is stored with all members");
+
 /* Forms whose members take so much more than the best one's are not timed end to end. */
 static const double FORMS_WITHIN = 0.05;
 

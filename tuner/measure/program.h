@@ -31,7 +31,7 @@ CUresult kkt_poison(kkt_gpu *gpu, const kkt_slab *slab);
 /* `*damaged`: a tensor whose guard zones were written to, -1 for none. */
 CUresult kkt_check_guards(kkt_gpu *gpu, const kkt_bindings *bindings, int *damaged);
 
-#define KKT_MODULES_MAX 4
+#define KKT_MODULES_MAX KKT_MEMBERS_MAX /* a cubin a kernel of a pipeline */
 
 /* The loaded code of a candidate, or of the kernels of a pipeline, and the plan for one problem. */
 typedef struct kkt_program {
