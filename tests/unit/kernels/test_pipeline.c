@@ -11,7 +11,7 @@
 #include "kernels/pipeline.h"
 
 #define TABLE(rows)                                                                                \
-    { .what = "key", .params = rows, .count = sizeof rows / sizeof *rows }
+    { .what = "key", .params = (rows), .count = sizeof(rows) / sizeof *(rows) }
 
 static const char *const producer_forms[] = {"t_scaled", "t", "t_beta"};
 static const char *const consumer_forms[] = {"t", "t_beta"};
