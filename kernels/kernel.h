@@ -99,8 +99,8 @@ typedef struct kkt_launch {
     int64_t dynamic_smem_bytes;
     int carveout_percent; /* preferred shared-memory carve-out; -1: the driver's choice */
     bool waits;           /* its device code waits for the launch before it (griddepcontrol.wait)
-                             before it touches memory, so that in a pipeline it may be launched
-                             while that one ends */
+                             before it touches what another kernel writes or reads, so that in a
+                             pipeline it may be launched while that one ends */
     int arg_count;
     kkt_arg args[KKT_ARGS_MAX];
 } kkt_launch;

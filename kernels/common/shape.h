@@ -7,9 +7,9 @@
  *     beta, g    [batch, length, heads_v]          fp32; g is the log decay, <= 0
  *     t          [batch, length, heads_v, chunk]   dtype; a row holds its row inside the chunk
  *     h0, ht     [N, heads_v, dk, dv]              fp32; N = batch * sequences
- *     cu_seqlens [sequences + 1]                   i32, batch 1; absent: a batch entry is a
- * sequence The key head of value head hv is hv / (heads_v / heads_k). Chunks restart at each
- * sequence. */
+ *     cu_seqlens [sequences + 1]                   i32, batch 1; absent: one sequence a batch entry
+ *
+ * The key head of value head hv is hv / (heads_v / heads_k). Chunks restart at each sequence. */
 #ifndef KKT_KERNELS_COMMON_SHAPE_H
 #define KKT_KERNELS_COMMON_SHAPE_H
 
