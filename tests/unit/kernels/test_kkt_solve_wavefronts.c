@@ -1,6 +1,7 @@
 /* Predicted wavefronts of shared memory: tables against the bank rule, phases by hand, and the
- * whole against the hardware counters that ship with the program. Prints the tables of
- * docs/model.md, section 9. */
+ * whole against hardware counters: those that ship with the program, and those of couplings through
+ * shared memory that an H200 counted for an earlier recording (tests/golden; with its own numbers
+ * of provenance). Prints the tables of docs/model.md, section 9. */
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -199,6 +200,8 @@ static void read_recording(recording *r) {
     static char text[1 << 16];
     glob_t found;
     assert_int_equal(glob(KKT_TEST_DATA "/../db/reference/sm90_*.jsonl", 0, NULL, &found), 0);
+    assert_int_equal(
+        glob(KKT_TEST_DATA "/golden/wavefronts_sm90_*.jsonl", GLOB_APPEND, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         FILE *file = fopen(found.gl_pathv[i], "r");
         assert_non_null(file);
