@@ -32,10 +32,11 @@ static double largest(const double *values, int count, int *at) {
 }
 
 /* Efficiencies, launch, instruction_cycles and overlap: least squares of log(predicted / measured)
- * over 599 timed configurations of kkt_solve on five problems, db/reference/sm90_h200.jsonl and a
- * random sample of the space, 2026-11-30; tests/unit/engine/test_time_model.c shows the errors that
- * are left. tensor_efficiency and fp32_efficiency hardly matter there and were set by hand; the
- * latencies of steps are usual ones. Where a device has no row of its own, these serve to rank. */
+ * over 599 timed configurations of kkt_solve on five problems, tests/golden/times_sm90_h200.jsonl
+ * and a random sample of the space, 2026-11-30; tests/unit/engine/test_time_model.c shows the
+ * errors that are left. tensor_efficiency and fp32_efficiency hardly matter there and were set by
+ * hand; the latencies of steps are usual ones. Where a device has no row of its own, these serve to
+ * rank. */
 static const kkt_time_constants fitted = {
     .l2_efficiency = 0.7,
     .smem_efficiency = 0.69,
