@@ -16,28 +16,29 @@ static kkt_status read_folders(const kkt_args *args, bool need_out, kkt_data_opt
     return status == KKT_OK ? kkt_folder_check_writable(out->out, err) : status;
 }
 
-/* The asked style, or the first that has device code; where none has, the first. */
-static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
-                                 const kkt_variant **out, kkt_error *err) {
+/* The asked style, or the first that has device code; where none has, the first. NULL: there is no
+ * such style. */
+static const kkt_variant *choose_variant(const kkt_args *args, const kkt_kernel *kernel) {
     const char *name = kkt_args_get(args, "--style");
-    const kkt_style *style = name ? kkt_style_find(name) : NULL;
-    *out = style ? kkt_kernel_variant(kernel, style->id) : NULL;
-    for (size_t v = 0; !name && !*out && v < kernel->variant_count; v++)
+    if (name) {
+        const kkt_style *style = kkt_style_find(name);
+        return style ? kkt_kernel_variant(kernel, style->id) : NULL;
+    }
+    for (size_t v = 0; v < kernel->variant_count; v++)
         if (kernel->variants[v]->source)
-            *out = kernel->variants[v];
-    if (!name && !*out)
-        *out = kernel->variants[0];
-    return *out ? KKT_OK
-                : kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s'", kernel->name, name);
+            return kernel->variants[v];
+    return kernel->variants[0];
 }
 
 kkt_status kkt_data_options_read(const kkt_args *args, bool device_code, kkt_data_options *out,
                                  kkt_error *err) {
     kkt_status status = kkt_kernel_parse(kkt_args_operand(args, 0), &out->kernel, err);
-    if (status == KKT_OK)
-        status = choose_variant(args, out->kernel, &out->variant, err);
     if (status != KKT_OK)
         return status;
+    out->variant = choose_variant(args, out->kernel);
+    if (!out->variant)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s'", out->kernel->name,
+                        kkt_args_get(args, "--style"));
     if (device_code && !out->variant->source)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "kernel %s has no device code yet: the model alone knows it",
