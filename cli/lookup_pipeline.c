@@ -18,6 +18,7 @@ typedef struct finding {
     const kkt_curve *curve; /* NULL: no problem with a choice is near enough */
     double distance;
     int64_t chunk;
+    bool on_curve; /* the curve has a point of that chunk size */
     size_t form;
     kkt_lookup members[KKT_MEMBERS_MAX];
 } finding;
@@ -52,9 +53,11 @@ static kkt_status settle(const kkt_args *args, finding *out, kkt_error *err) {
     if (text && !kkt_parse_i64(text, 1, 1 << 20, &asked)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--chunk '%s' is no chunk size", text);
     }
+    out->on_curve = point && !asked;
     for (size_t i = 0; asked && out->curve && i < out->curve->count; i++) {
         if (out->curve->points[i].chunk == asked) {
             point = &out->curve->points[i];
+            out->on_curve = true;
         }
     }
     out->chunk = asked ? asked : point ? point->chunk : KKT_DEFAULT_CHUNK;
@@ -80,7 +83,7 @@ static kkt_status find_members(const kkt_view *views, size_t count, const kkt_ar
 }
 
 static const char *tier_of(const finding *found) {
-    return !found->curve         ? kkt_lookup_tier_name(KKT_LOOKUP_DEFAULT)
+    return !found->on_curve      ? kkt_lookup_tier_name(KKT_LOOKUP_DEFAULT)
            : found->distance > 0 ? kkt_lookup_tier_name(KKT_LOOKUP_NEAREST)
                                  : kkt_lookup_tier_name(KKT_LOOKUP_EXACT);
 }
