@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# A pipeline from the search to the look-up: its curve, what is written of it, and what it refuses.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+problem=tokens=4096,heads_k=2,heads_v=4
+run=(tune gdn_t --arch sm90 --backend fake --problem "$problem" --budget evals=60 --cache cache)
+expect 0 "${run[@]}" --json
+json 'd["candidates"]["pipelines"] >= 3'
+json 'all(c["pipeline"] == "gdn_t" for c in d["chunk_choice"])'
+json '[[p["chunk"] for p in c["curve"] if "end_to_end_us" in p] for c in d["chunk_choice"]
+      if c["problem"]["tokens"] == 4096] == [[16, 32, 64]]'
+expect 0 "${run[@]}"
+has "$out" "gdn_t, heads_k=2"
+has "$out" ", 0 measured, "
+
+find=(lookup gdn_t --arch sm90)
+expect 0 "${find[@]}" --problem "$problem" --json
+json 'd["tier"] == "exact" and d["chunk"] == d["choice"]["best"] and d["distance"] == 0'
+json '[m["entry"]["kernel"] for m in d["members"]] == ["kkt_solve", "gdn_fwd_t"]'
+json 'all(m["entry"]["config"]["chunk"] == d["chunk"] and m["tier"] == "exact" for m in d["members"])'
+expect 0 "${find[@]}" --problem tokens=8192,heads_k=2,heads_v=4
+has "$out" "tier        nearest, distance 1 from "
+expect 0 "${find[@]}" --problem "$problem" --chunk 16 --json
+json 'd["tier"] == "exact" and d["chunk"] == 16'
+# Nothing runs there: whatever the problem, that was not found.
+expect 0 "${find[@]}" --problem "$problem" --chunk 128 --json
+json 'd["tier"] == "default" and d["chunk"] == 128'
+
+refuses 2 "is no chunk size" "${find[@]}" --chunk many
+refuses 2 "has no chunk size 7" "${find[@]}" --chunk 7
+refuses 2 "no multiple of batch" "${find[@]}" --problem tokens=10,batch=3
+refuses 2 "give --db, not --config" "${find[@]}" --config kkttune-out/kkttune_sm90.json
+refuses 2 "unknown parameter of a pipeline 'threads'" tune gdn_t --arch sm90 --config threads=1
+refuses 2 "'kkttune list pipelines' has the pipelines" tune gdn_q --arch sm90
