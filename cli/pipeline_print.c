@@ -85,7 +85,7 @@ static void print_rows(const kkt_view *view) {
     for (size_t i = 0; i < view->curve_count; i++) {
         const kkt_curve *curve = &view->curves[i];
         kkt_text problem = {0};
-        if (!wanted(curve, NULL)) {
+        if (!wanted(curve, NULL) || curve->measured == 0) {
             continue;
         }
         rows++;

@@ -6,8 +6,8 @@
 #include "reports/curve.h"
 
 /* Totals by chunk size, of all pipelines with device code or of the one given: a row a chunk size
- * for one, a row a problem for all. `problem`: of it that one alone ("k=v,..."; NULL: all). Prints
- * nothing where there is none. */
+ * for one, a row a measured problem for all. `problem`: of it that one alone ("k=v,..."; NULL:
+ * all). Prints nothing where there is none. */
 void kkt_pipelines_print(const kkt_view *view, const kkt_pipeline *only, const char *problem);
 /* The same as the array `chunk_choice` of a JSON object. */
 void kkt_pipelines_add_json(const kkt_view *view, const kkt_pipeline *only, kkt_json *root);
