@@ -2,13 +2,14 @@
 // with L_ij = beta_i (k_i . k_j) 2^(G_i - G_j) below the diagonal. Warp w has rows 16 w .. of L; T
 // comes in blocks of 16 x 16, diagonal by diagonal:
 //
-//     1  all      -L = K K^T, decayed, in registers
+//     1  all      -L from K K^T
 //     2  warp w   T_ww by substitution in fp32: a lane has a column, L's block lies in shared
-//     memory 3  warp w   T_wj = T_ww sum over k of (-L_wk) T_kj, k = j .. w - 1, for j = w - 1 (a
-//     barrier),
-//                 then w - 2 (a barrier), ...
+//     memory 3  warp w   T_wj = T_ww M, M = sum over k of (-L_wk) T_kj, k = j .. w - 1, for j = w -
+//     1 (a
+//                 barrier), then w - 2 (a barrier), ...
 //
-// Operands of step 3 are rounded to fp16, whatever the tensors' type: T's elements are at most
+// In step 3 both products have the form X Y^T: M^T = T_kj^T (-L_wk)^T, and its fragments are the Y
+// of T_ww M. Operands are rounded to fp16, whatever the tensors' type: T's elements are at most
 // about 1 for keys of unit length. What is above the diagonal stays 0 from the start.
 #pragma once
 
@@ -33,6 +34,8 @@ struct Solver {
     int warp, lane;
     int first;           // of its rows
     u8 *blocks;          // T in fp16, for the other warps
+    OperandTile l[3];    // blocks of -L left of the diagonal
+    OperandTile inverse; // T_ww
     u8 *t;               // the stage's T diag(beta)
     float *diagonal;     // its diagonal block of -L
     const float *tables; // the stage's gates
@@ -63,16 +66,24 @@ KKT_DEVICE void form_minus_l(const Solver &s, TokenAccumulator &c) {
     }
 }
 
-// Step 2: the block of -L to shared memory; its registers depend on the warp.
+// Step 2: the block of -L to shared memory. Which registers it is in depends on the warp.
 KKT_DEVICE void put_diagonal(const Solver &s, const TokenAccumulator &c) {
+    float mine[8];
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+        mine[n] = c.value[n];
+#pragma unroll
+        for (int j = 1; j < kStrips; ++j) {
+            float value = c.value[8 * j + n];
+            asm("" : "+f"(value)); // else the compiler indexes c, and puts it in local memory
+            mine[n] = s.warp == j ? value : mine[n];
+        }
+    }
     float *at = s.diagonal + fragment_row(s.lane) * SolverLayout::row + fragment_column(s.lane);
 #pragma unroll
-    for (int j = 0; j < kStrips; ++j)
-        if (j == s.warp)
-#pragma unroll
-            for (int n = 0; n < 4; ++n) // rows 8 and more, then columns 8 and more
-                *(float2 *)(at + n % 2 * 8 * SolverLayout::row + n / 2 * 8) =
-                    make_float2(c.value[8 * j + 2 * n], c.value[8 * j + 2 * n + 1]);
+    for (int n = 0; n < 4; ++n) // rows 8 and more, then columns 8 and more
+        *(float2 *)(at + n % 2 * 8 * SolverLayout::row + n / 2 * 8) =
+            make_float2(mine[2 * n], mine[2 * n + 1]);
     __syncwarp();
 }
 
@@ -94,25 +105,14 @@ KKT_DEVICE void substitute(const Solver &s, float (&x)[16]) {
     }
 }
 
-// T_ww: lanes 0..15 write it for the other warps, lanes 16..31 as the result.
-KKT_DEVICE void write_diagonal(const Solver &s, const float (&x)[16]) {
-    const int column = s.first + s.lane % 16;
-    const bool result = s.lane >= 16;
-    const float beta = s.tables[GateLayout::row_beta_at + column];
-    u8 *tile = result ? s.t : s.blocks;
+// The blocks of -L left of the diagonal.
+KKT_DEVICE void take_operands(Solver &s, const TokenAccumulator &c) {
 #pragma unroll
-    for (int i = 0; i < 16; ++i) {
-        const u32 word =
-            result ? pack_pair<P::bf16>(x[i] * beta, 0.0f) : pack_pair<false>(x[i], 0.0f);
-        *(u16 *)(tile + SquareTile::at(s.first + i, column / 8) + column % 8 * 2) = (u16)word;
-    }
-}
-
-template <bool BF16> KKT_DEVICE OperandTile pack_block(const Fragment (&c)[2]) {
-    return {{pack_pair<BF16>(c[0].value[0], c[0].value[1]),
-             pack_pair<BF16>(c[0].value[2], c[0].value[3]),
-             pack_pair<BF16>(c[1].value[0], c[1].value[1]),
-             pack_pair<BF16>(c[1].value[2], c[1].value[3])}};
+    for (int k = 0; k < kStrips - 1; ++k)
+#pragma unroll
+        for (int n = 0; n < 4; ++n)
+            s.l[k].quarter[n] =
+                pack_pair<false>(c.value[8 * k + 2 * n], c.value[8 * k + 2 * n + 1]);
 }
 
 // Address of this lane's row of the 16 x 16 block at strips (i, j), in the order of quarters.
@@ -121,46 +121,73 @@ KKT_DEVICE u32 block_rows(const u8 *tile, int i, int j, int lane) {
                           SquareTile::at(16 * i + quarter_row(lane), 2 * j + quarter_unit(lane)));
 }
 
-// Step 3: sum of (-L_wk) T_kj.
-KKT_DEVICE void couple(const Solver &s, const TokenAccumulator &c, int j, Fragment (&m)[2]) {
+// A block of T, columns times beta, as the result.
+KKT_DEVICE void write_result(const Solver &s, int j, const float2 (&t)[4]) {
+    const float *beta = s.tables + GateLayout::row_beta_at + 16 * j + fragment_column(s.lane);
+    OperandTile words;
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+        const float2 b = *(const float2 *)(beta + n / 2 * 8);
+        words.quarter[n] = pack_pair<P::bf16>(t[n].x * b.x, t[n].y * b.y);
+    }
+    store_matrices<false>(block_rows(s.t, s.warp, j, s.lane), words);
+}
+
+// T_ww from its columns: as rows of its transpose over the block of L, and back as an operand.
+KKT_DEVICE void take_diagonal(Solver &s, const float (&x)[16]) {
+    __syncwarp(); // all have read the block of L
+    u8 *rows = (u8 *)s.diagonal;
+    if (s.lane < 16)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float *y = x + 8 * half;
+            *(uint4 *)(rows + s.lane * 32 + half * 16) =
+                make_uint4(pack_pair<false>(y[0], y[1]), pack_pair<false>(y[2], y[3]),
+                           pack_pair<false>(y[4], y[5]), pack_pair<false>(y[6], y[7]));
+        }
+    __syncwarp();
+    s.inverse = load_transposed_tile(
+        shared_address(rows + (s.lane / 16 * 8 + s.lane % 8) * 32 + s.lane / 8 % 2 * 16));
+    store_matrices<false>(block_rows(s.blocks, s.warp, s.warp, s.lane), s.inverse);
+    float2 t[4];
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+        t[n] = unpack_fp16(s.inverse.quarter[n]);
+    write_result(s, s.warp, t);
+}
+
+// Step 3: T_wj.
+KKT_DEVICE void solve_block(const Solver &s, int j) {
+    Fragment m[2], t[2];
     fragment_clear(m[0]);
     fragment_clear(m[1]);
 #pragma unroll
     for (int k = 0; k < kStrips - 1; ++k)
         if (k >= j && k < s.warp) {
-            OperandTile l;
-#pragma unroll
-            for (int n = 0; n < 4; ++n)
-                l.quarter[n] = pack_pair<false>(c.value[8 * k + 2 * n], c.value[8 * k + 2 * n + 1]);
             // Quarters of T_kj^T: lanes 8..15 name the right half's rows, 16..23 the lower left's.
-            const OperandTile t = load_transposed_tile(
+            const OperandTile x = load_transposed_tile(
                 shared_address(s.blocks + SquareTile::at(16 * k + s.lane / 16 * 8 + s.lane % 8,
                                                          2 * j + s.lane / 8 % 2)));
-            mma_x_yt<false>(m[0], l, t, 0);
-            mma_x_yt<false>(m[1], l, t, 1);
+            mma_x_yt<false>(m[0], x, s.l[k], 0);
+            mma_x_yt<false>(m[1], x, s.l[k], 1);
         }
-}
-
-// Step 3: T_wj, j = w - distance, for the other warps and as the result.
-KKT_DEVICE void solve_block(const Solver &s, const TokenAccumulator &c, int j) {
-    Fragment m[2], t[2];
-    couple(s, c, j, m);
-    const OperandTile right = transpose_tile(pack_block<false>(m));
-    const OperandTile left = load_operand_tile(block_rows(s.blocks, s.warp, s.warp, s.lane));
+    OperandTile y, words;
+    float2 values[4];
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+        y.quarter[n] = pack_pair<false>(m[n / 2].value[n % 2 * 2], m[n / 2].value[n % 2 * 2 + 1]);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         fragment_clear(t[half]);
-        mma_x_yt<false>(t[half], left, right, half);
+        mma_x_yt<false>(t[half], s.inverse, y, half);
     }
-    store_matrices<false>(block_rows(s.blocks, s.warp, j, s.lane), pack_block<false>(t));
-    const float *beta = s.tables + GateLayout::row_beta_at + 16 * j + fragment_column(s.lane);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float2 b = *(const float2 *)(beta + 8 * half);
-        t[half] = {{t[half].value[0] * b.x, t[half].value[1] * b.y, t[half].value[2] * b.x,
-                    t[half].value[3] * b.y}};
+    for (int n = 0; n < 4; ++n) {
+        values[n] = make_float2(t[n / 2].value[n % 2 * 2], t[n / 2].value[n % 2 * 2 + 1]);
+        words.quarter[n] = pack_pair<false>(values[n].x, values[n].y);
     }
-    store_matrices<false>(block_rows(s.t, s.warp, j, s.lane), pack_block<P::bf16>(t));
+    store_matrices<false>(block_rows(s.blocks, s.warp, j, s.lane), words);
+    write_result(s, j, values);
 }
 
 KKT_DEVICE void clear_t(const Shared &shared, int thread) {
@@ -169,45 +196,59 @@ KKT_DEVICE void clear_t(const Shared &shared, int thread) {
             *(uint4 *)(shared.stage(slot) + Layout::t_at + at) = make_uint4(0, 0, 0, 0);
 }
 
-KKT_DEVICE void solve_role(const Shared &shared, int chunks, int warp, int lane) {
-    Ring<P::stages> stage = Ring<P::stages>::start();
+// K K^T of a stage, when it is full.
+KKT_DEVICE void multiply_k_kt(TokenAccumulator &c, const Shared &shared,
+                              const Ring<P::stages> &stage) {
+    const u32 k = shared_address(shared.stage(stage.slot) + Layout::k_at);
+    mbarrier_wait(shared.barrier(Layout::full + stage.slot), stage.parity);
+    wgmma_begin();
+    wgmma_product_shared<P::bf16>(c, KeyColumns::at(k), KeyColumns::at(k));
+    wgmma_wait<0>();
+    hold(c);
+}
+
+KKT_DEVICE Solver make_solver(const Shared &shared, int warp, int lane) {
+    const int strip = min(warp, kStrips - 1); // warps past the chunk have nothing to do
     Solver s;
     s.warp = warp;
     s.lane = lane;
-    s.first = min(warp, kStrips - 1) * 16;
+    s.first = strip * 16;
     s.blocks = shared.base + Layout::solver_at;
-    s.diagonal = (float *)(s.blocks + SolverLayout::blocks_at) +
-                 min(warp, kStrips - 1) * (SolverLayout::block_bytes / 4);
+    s.diagonal = (float *)(s.blocks + SolverLayout::blocks_at + strip * SolverLayout::block_bytes);
+    return s;
+}
+
+KKT_DEVICE void solve_role(const Shared &shared, int chunks, int warp, int lane) {
+    Ring<P::stages> stage = Ring<P::stages>::start();
+    Solver s = make_solver(shared, warp, lane);
+    TokenAccumulator c;
     clear_t(shared, warp * kWarp + lane);
 #pragma unroll 1
     for (int n = 0; n < chunks; ++n) {
-        TokenAccumulator c;
-        s.t = shared.stage(stage.slot) + Layout::t_at;
-        s.tables = shared.gates(stage.slot);
-        const u32 k = shared_address(shared.stage(stage.slot) + Layout::k_at);
-        mbarrier_wait(shared.barrier(Layout::full + stage.slot), stage.parity);
-        wgmma_begin();
-        wgmma_product_shared<P::bf16>(c, KeyColumns::at(k), KeyColumns::at(k));
-        wgmma_wait<0>();
-        hold(c);
+        const int slot = stage.slot;
+        s.t = shared.stage(slot) + Layout::t_at;
+        s.tables = shared.gates(slot);
+        multiply_k_kt(c, shared, stage);
+        form_minus_l(s, c);
+        if (warp < kStrips)
+            put_diagonal(s, c);
+        take_operands(s, c);
+        stage.advance();
         sync_solver(); // all have read the blocks of the chunk before
         if (warp < kStrips) {
             float x[16];
-            form_minus_l(s, c);
-            put_diagonal(s, c);
             substitute(s, x);
-            write_diagonal(s, x);
+            take_diagonal(s, x);
         }
 #pragma unroll 1
         for (int distance = 1; distance < kStrips; ++distance) {
             sync_solver();
             if (warp >= distance && warp < kStrips)
-                solve_block(s, c, warp - distance);
+                solve_block(s, warp - distance);
         }
         async_proxy_fence();
-        mbarrier_arrive(shared.barrier(Layout::solved + stage.slot));
-        mbarrier_arrive(shared.barrier(Layout::empty + stage.slot));
-        stage.advance();
+        mbarrier_arrive(shared.barrier(Layout::solved + slot));
+        mbarrier_arrive(shared.barrier(Layout::empty + slot));
     }
 }
 
