@@ -25,6 +25,7 @@ static const kkt_option tune_options[] = {
     KKT_RUN_OPTIONS,
     {"--problem", "k=v,...", "one problem instead of the kernel's or pipeline's own"},
     {"--config", "k=v,...", "parameters to hold at a value"},
+    {"--style", "NAME", "one write style of the kernel; default all with device code"},
 };
 
 static kkt_status run_tune(const kkt_args *args, kkt_error *err) {

@@ -94,10 +94,28 @@ static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
     kkt_status status = check_problem(o->kernel, o->problem, err);
     for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {
         const kkt_param_table *table = &o->kernel->variants[v]->params;
+        if (o->variant && o->variant != o->kernel->variants[v]) {
+            continue; /* it may lack the parameters of the style asked for */
+        }
         kkt_params_defaults(table, &values);
         status = kkt_params_parse(table, o->fixed ? o->fixed : "", &values, NULL, err);
     }
     return status;
+}
+
+static kkt_status parse_style(const char *name, kkt_session_options *o, kkt_error *err) {
+    const kkt_style *style = kkt_style_find(name);
+    if (!o->kernel) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "a pipeline has no style of its own; leave --style out, or tune a kernel");
+    }
+    o->variant = style ? kkt_kernel_variant(o->kernel, style->id) : NULL;
+    if (o->variant && o->variant->source) {
+        return KKT_OK;
+    }
+    return kkt_fail(err, KKT_ERR_INPUT, 0,
+                    "%s has no style '%.40s' with device code; 'kkttune list kernels' has them",
+                    o->kernel->name, name);
 }
 
 static kkt_status parse_options(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
@@ -135,6 +153,9 @@ static kkt_status parse_options(job *j, const kkt_kernel *kernel, const kkt_pipe
     }
     if (status == KKT_OK) {
         status = kkt_backend_choice_check(j->args, err);
+    }
+    if (status == KKT_OK && one && kkt_args_get(j->args, "--style")) {
+        status = parse_style(kkt_args_get(j->args, "--style"), o, err);
     }
     return status == KKT_OK && one ? check_texts(o, err) : status;
 }

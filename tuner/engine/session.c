@@ -104,6 +104,9 @@ static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *er
         if (!kernel->variants[v]->source) {
             continue; /* known to the model alone: there is nothing to compile yet */
         }
+        if (s->options->variant && s->options->variant != kernel->variants[v]) {
+            continue;
+        }
         if (s->options->problem) {
             status = session_add_task(s, kernel, kernel->variants[v], s->options->problem, err);
         }

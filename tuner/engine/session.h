@@ -46,8 +46,9 @@ typedef struct kkt_session_options {
     /* Its kernels are tuned at every chunk size that they share, on all of its problems, then timed
      * together. NULL: those of the main job, where `kernel` is NULL, too. */
     const kkt_pipeline *pipeline;
-    const char *problem; /* of the kernel or pipeline; NULL: its default problems */
-    const char *fixed;   /* "chunk=64": parameters held; NULL: none. Of a pipeline: chunk alone. */
+    const char *problem;        /* of the kernel or pipeline; NULL: its default problems */
+    const kkt_variant *variant; /* that one of `kernel` alone; NULL: all with device code */
+    const char *fixed; /* "chunk=64": parameters held; NULL: none. Of a pipeline: chunk alone. */
     const kkt_search_type *search;
     uint64_t seed;
     int64_t budget_evals;  /* whole run, reused results included; 0: 64 a kernel and
