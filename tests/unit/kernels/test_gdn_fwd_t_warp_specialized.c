@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/gdn/fused.h"
+#include "kernels/gdn/warp_specialized.h"
 
 static const kkt_variant *variant(void) {
     return &kkt_gdn_fwd_t_warp_specialized;
@@ -139,12 +139,43 @@ static void the_plan_covers_all_units(void **state) {
     assert_int_equal(launch.args[3].map.swizzle_bytes, 64);
 }
 
+/* gdn_fwd has one more warpgroup, T's blocks and four diagonal blocks of 16 x 20 floats (13 KB, to
+ * whole units), beta by rows and a barrier a stage (to an even number), and no map of T. */
+static void the_solver_adds_a_warpgroup(void **state) {
+    (void)state;
+    const kkt_values p = problem_of("heads_k=4,heads_v=8"), c = config_of("");
+    kkt_footprint with, without;
+    kkt_gdn_ws_footprint(&p, &c, true, &with);
+    kkt_gdn_ws_footprint(&p, &c, false, &without);
+    assert_int_equal(with.threads, without.threads + 128);
+    assert_int_equal(with.role_count, 4);
+    assert_int_equal(kkt_footprint_smem_bytes(&with) - kkt_footprint_smem_bytes(&without),
+                     13 * 1024 + 3 * 64 * 4 + 2 * 8);
+    const kkt_gdn_ws_tensors tensors = {.entry = "gdn_fwd", .t = -1};
+    kkt_plan plan;
+    kkt_gdn_ws_plan(&p, &c, &tensors, &plan);
+    assert_int_equal(plan.launches[0].args[3].kind, KKT_ARG_TENSOR_MAP);
+    assert_int_equal(plan.launches[0].args[4].kind, KKT_ARG_TENSOR);
+    assert_false(plan.launches[0].waits);
+    char reason[200];
+    const kkt_values wide = config_of("block_dv=128,state_registers=208"),
+                     narrow = config_of("narrow=1");
+    assert_false(
+        kkt_gdn_ws_applicable(&p, &wide, kkt_arch_find("sm90"), true, reason, sizeof reason));
+    assert_non_null(strstr(reason, "640 threads"));
+    assert_false(
+        kkt_gdn_ws_applicable(&p, &narrow, kkt_arch_find("sm90"), true, reason, sizeof reason));
+    assert_non_null(strstr(reason, "solver"));
+    assert_true(kkt_gdn_ws_applicable(&p, &c, kkt_arch_find("sm90"), true, reason, sizeof reason));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_why_a_configuration_is_refused),
         cmocka_unit_test(shared_memory_is_that_of_the_layout),
         cmocka_unit_test(registers_are_traded_within_the_launch),
         cmocka_unit_test(the_plan_covers_all_units),
+        cmocka_unit_test(the_solver_adds_a_warpgroup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
