@@ -74,17 +74,17 @@ template <int ROWS, int COLUMNS> struct PanelTile {
             copy_units<THREADS, false>(source, row_stride, valid, thread);
     }
 
-    // Writes UNITS units of each of ROW_COUNT rows from `row` on to global memory, by one warp; no
-    // more than `valid` rows.
-    template <int ROW_COUNT, int UNITS>
+    // Writes UNITS units of each of ROW_COUNT rows from `row` on to global memory, with THREADS
+    // threads of which this is `thread`; no more than `valid` rows.
+    template <int THREADS, int ROW_COUNT, int UNITS>
     __device__ __forceinline__ void write(u16 *destination, i64 row_stride, int row, int valid,
-                                          int first_unit, int lane) const {
+                                          int first_unit, int thread) const {
         if (valid >= ROW_COUNT)
-            write_units<ROW_COUNT, UNITS, true>(destination, row_stride, row, valid, first_unit,
-                                                lane);
+            write_units<THREADS, ROW_COUNT, UNITS, true>(destination, row_stride, row, valid,
+                                                         first_unit, thread);
         else
-            write_units<ROW_COUNT, UNITS, false>(destination, row_stride, row, valid, first_unit,
-                                                 lane);
+            write_units<THREADS, ROW_COUNT, UNITS, false>(destination, row_stride, row, valid,
+                                                          first_unit, thread);
     }
 
   private:
@@ -118,10 +118,10 @@ template <int ROWS, int COLUMNS> struct PanelTile {
         });
     }
 
-    template <int ROW_COUNT, int UNITS, bool WHOLE>
+    template <int THREADS, int ROW_COUNT, int UNITS, bool WHOLE>
     __device__ __forceinline__ void write_units(u16 *destination, i64 row_stride, int row,
-                                                int valid, int first_unit, int lane) const {
-        for_units<kWarp, ROW_COUNT, UNITS>(row_stride, lane, [&](int r, int unit, i64 offset) {
+                                                int valid, int first_unit, int thread) const {
+        for_units<THREADS, ROW_COUNT, UNITS>(row_stride, thread, [&](int r, int unit, i64 offset) {
             if (WHOLE || r < valid)
                 *(uint4 *)(destination + offset) = *(const uint4 *)at(row + r, first_unit + unit);
         });

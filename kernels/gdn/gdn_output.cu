@@ -208,8 +208,8 @@ struct Output {
         for (int n = 0; n < P::warp_columns / 16; ++n)
             tile.store(strip * 16, unit + n * 2, o.template round<P::bf16>(n), lane);
         __syncwarp();
-        tile.write<16, P::warp_columns / 8>(out, stride, strip * 16, valid - strip * 16, unit,
-                                            lane);
+        tile.write<kWarp, 16, P::warp_columns / 8>(out, stride, strip * 16, valid - strip * 16,
+                                                   unit, lane);
     }
 };
 

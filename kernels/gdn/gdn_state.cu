@@ -2,26 +2,28 @@
 // before each chunk and V' written out. A block walks the chunks of one sequence with BLOCK_DV
 // columns of one value head's state. Two roles:
 //
-//     COPY_WARPS warps   W, K and U of the chunk STAGES - 1 ahead to the ring, and the decays of
-//     the
-//                        next chunk to their table
-//     the others         WARP_DV columns of the state each, transposed, in registers: then S^T is
-//     the
-//                        left operand of S^T W^T, V'^T that of V'^T K, and both come from the
-//                        accumulators they are in with nothing moved between lanes
+//     copy, COPY_WARPS warps   W, K and U of the chunk STAGES - 1 ahead to the ring; the decays of
+//                              the next chunk to their table; where WRITER says so, h and v_new of
+//                              the chunk before from their tiles to global memory
+//     compute, the others      WARP_DV columns of the state each, transposed, in registers: S^T is
+//                              the left operand of S^T W^T, V'^T that of V'^T K, and both come from
+//                              the accumulators they are in with nothing moved between lanes
 //
-// Both meet once a chunk: then the chunk's tiles and decays are there, and those of the chunk
-// before are used up. Between, a warp of the second role does without the others:
+// All meet once a chunk: then the chunk's tiles and decays are there, and those of the chunk before
+// are used up. Between, a warp that computes does without the others:
 //
-//     1  S^T rounded: an operand, and, transposed back, h; X^T = S^T W^T
-//     2  V'^T = U^T - X^T; rounded and transposed back it is v_new
+//     1  S^T rounded: an operand, and, transposed back, h to a tile; X^T = S^T W^T
+//     2  V'^T = U^T - X^T; rounded and transposed back it is v_new, to a tile
 //     3  S^T = e^{G_last} S^T + (V'^T diag(e^{G_last - G})) K
 //
 // Shared memory (gdn_state_materialized.c lists the same buffers):
 //
 //     w, k     STAGES x CHUNK x DK each
 //     u        STAGES x CHUNK x BLOCK_DV
-//     out      a tile of WARP_DV columns a warp: h and then v_new on their way out
+//     h        2 x DK x BLOCK_DV, on its way out         where the copying warps write
+//     v_new    2 x CHUNK x BLOCK_DV, likewise
+//     out      a tile of WARP_DV columns a warp: h,      where those that compute write
+//              and then v_new, on their way out
 //     decays   2 x (CHUNK + 4) floats: e^{G_last - G} of each row, then e^{G_last}; with a gate
 #include "device/copy_groups.cuh"
 #include "device/decay.cuh"
@@ -39,6 +41,7 @@ struct P {
     static constexpr int copy_threads = KKT_COPY_WARPS * kWarp;
     static constexpr int threads = warps * kWarp + copy_threads;
     static constexpr int stages = KKT_STAGES;
+    static constexpr bool copy_writes = KKT_WRITER;
     static constexpr bool bf16 = KKT_DTYPE == 0;
     static constexpr bool gated = KKT_GATED;
 
@@ -48,17 +51,20 @@ struct P {
 
 using KeyTile = PanelTile<P::chunk, P::dk>;
 using ValueTile = PanelTile<P::chunk, P::columns>;
-using StateOut = PanelTile<P::dk, P::warp_columns>;
-using ValueOut = PanelTile<P::chunk, P::warp_columns>;
+// Results on their way out: the block's, or a warp's own.
+constexpr int kOutColumns = P::copy_writes ? P::columns : P::warp_columns;
+using StateOut = PanelTile<P::dk, kOutColumns>;
+using ValueOut = PanelTile<P::chunk, kOutColumns>;
 
 struct Layout {
-    static constexpr int out_bytes = larger(StateOut::bytes, ValueOut::bytes);
-
     static constexpr int w_at = 0;
     static constexpr int k_at = w_at + P::stages * KeyTile::bytes;
     static constexpr int u_at = k_at + P::stages * KeyTile::bytes;
     static constexpr int out_at = u_at + P::stages * ValueTile::bytes;
-    static constexpr int decays_at = out_at + P::warps * out_bytes;
+    static constexpr int v_new_at = out_at + 2 * StateOut::bytes; // where the copying warps write
+    static constexpr int warp_bytes = larger(StateOut::bytes, ValueOut::bytes); // where not
+    static constexpr int decays_at =
+        P::copy_writes ? v_new_at + 2 * ValueOut::bytes : out_at + P::warps * warp_bytes;
     static constexpr int decay_words = P::chunk + 4;
     static constexpr int bytes = decays_at + (P::gated ? 2 * decay_words * 4 : 0);
 };
@@ -84,6 +90,21 @@ KKT_DEVICE Stage stage_of(u8 *shared, int chunk) {
     return {{shared + Layout::w_at + slot * KeyTile::bytes},
             {shared + Layout::k_at + slot * KeyTile::bytes},
             {shared + Layout::u_at + slot * ValueTile::bytes}};
+}
+
+// What a chunk leaves behind; a warp's own tiles share their place.
+struct Results {
+    StateOut h;
+    ValueOut v_new;
+};
+
+KKT_DEVICE Results results_of(u8 *shared, int chunk, int warp) {
+    if (!P::copy_writes) {
+        u8 *own = shared + Layout::out_at + warp * Layout::warp_bytes;
+        return {{own}, {own}};
+    }
+    return {{shared + Layout::out_at + chunk % 2 * StateOut::bytes},
+            {shared + Layout::v_new_at + chunk % 2 * ValueOut::bytes}};
 }
 
 // The decays of a chunk.
@@ -123,6 +144,18 @@ KKT_DEVICE void put_decays(const Gates &gates, float *table, int lane) {
         table[P::chunk] = whole;
 }
 
+// h and v_new of a chunk, by all warps that copy.
+KKT_DEVICE void write(const Problem &p, const SequenceRows &rows, u8 *shared, int chunk,
+                      int thread) {
+    constexpr int units = kOutColumns / 8;
+    const Results r = results_of(shared, chunk, 0);
+    r.h.write<P::copy_threads, P::dk, units>(p.h + (rows.slot + chunk) * p.slot_stride, P::dv, 0,
+                                             P::dk, 0, thread);
+    const int first = chunk * P::chunk;
+    r.v_new.write<P::copy_threads, P::chunk, units>(p.v_new + (rows.first + first) * p.u_stride,
+                                                    p.u_stride, 0, rows.count - first, 0, thread);
+}
+
 KKT_DEVICE void copy_chunks(const Problem &p, const SequenceRows &rows, u8 *shared, int chunks,
                             int thread) {
     const int lane = thread % kWarp;
@@ -141,7 +174,14 @@ KKT_DEVICE void copy_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
         }
         copy_group_wait<P::stages - 2>();
         __syncthreads();
-        load(p, rows, shared, chunk + P::stages - 1, opaque(thread));
+        load(p, rows, shared, chunk + P::stages - 1, thread);
+        if (P::copy_writes && chunk > 0)
+            write(p, rows, shared, chunk - 1, thread);
+    }
+    if (P::copy_writes) {
+        __syncthreads();
+        if (chunks > 0)
+            write(p, rows, shared, chunks - 1, thread);
     }
 }
 
@@ -169,11 +209,12 @@ KKT_DEVICE void for_state(State &s, int first_column, int lane, const Visit &vis
 struct Warp {
     State state[P::groups];
     Values values[P::groups];
-    int column; // first of the warp's within the block
+    int column;   // first of the warp's within the block
+    int out_unit; // the same in the tiles of results, in units
     int lane;
 
-    // X^T = S^T W^T; S rounded goes to `out` as well.
-    __device__ __forceinline__ void multiply_w(const KeyTile &w, const StateOut &out) {
+    // X^T = S^T W^T; S rounded goes to `h` as well.
+    __device__ __forceinline__ void multiply_w(const KeyTile &w, const StateOut &h) {
 #pragma unroll
         for (int m = 0; m < P::groups; ++m)
             values[m].clear();
@@ -183,7 +224,7 @@ struct Warp {
 #pragma unroll
             for (int m = 0; m < P::groups; ++m) {
                 s[m] = state[m].template round<P::bf16>(d);
-                out.store_transposed(d * 16, m * 2, s[m], lane);
+                h.store_transposed(d * 16, out_unit + m * 2, s[m], lane);
             }
 #pragma unroll
             for (int c = 0; c < P::chunk / 16; ++c) {
@@ -195,8 +236,8 @@ struct Warp {
         }
     }
 
-    // V'^T = U^T - X^T; V' rounded goes to `out`.
-    __device__ __forceinline__ void subtract(const ValueTile &u, const ValueOut &out) {
+    // V'^T = U^T - X^T; V' rounded goes to `v_new`.
+    __device__ __forceinline__ void subtract(const ValueTile &u, const ValueOut &v_new) {
 #pragma unroll
         for (int c = 0; c < P::chunk / 16; ++c)
 #pragma unroll
@@ -209,7 +250,8 @@ struct Warp {
                     x[0] = pair.x - x[0];
                     x[1] = pair.y - x[1];
                 }
-                out.store_transposed(c * 16, m * 2, values[m].template round<P::bf16>(c), lane);
+                v_new.store_transposed(c * 16, out_unit + m * 2,
+                                       values[m].template round<P::bf16>(c), lane);
             }
     }
 
@@ -254,11 +296,10 @@ struct Warp {
 
 KKT_DEVICE void walk_chunks(const Problem &p, const SequenceRows &rows, u8 *shared, int chunks,
                             const float *h0, float *ht, int warp, int lane) {
-    u8 *out = shared + Layout::out_at + warp * Layout::out_bytes;
-    const StateOut state_out = {out};
-    const ValueOut value_out = {out};
+    constexpr int units = P::warp_columns / 8;
     Warp x;
     x.column = warp * P::warp_columns;
+    x.out_unit = P::copy_writes ? x.column / 8 : 0;
     x.lane = lane;
 #pragma unroll
     for (int m = 0; m < P::groups; ++m)
@@ -269,22 +310,29 @@ KKT_DEVICE void walk_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
         const Stage s = stage_of(shared, chunk);
+        const Results r = results_of(shared, chunk, warp);
         const float *decays = decays_of(shared, chunk);
-        x.lane = opaque(lane);
         __syncthreads();
-        x.multiply_w(s.w, state_out);
-        __syncwarp();
-        state_out.write<P::dk, P::warp_columns / 8>(h, P::dv, 0, P::dk, 0, x.lane);
-        __syncwarp();
-        x.subtract(s.u, value_out);
-        __syncwarp();
-        value_out.write<P::chunk, P::warp_columns / 8>(v_new, p.u_stride, 0,
-                                                       rows.count - chunk * P::chunk, 0, x.lane);
+        x.multiply_w(s.w, r.h);
+        if (!P::copy_writes) {
+            __syncwarp();
+            r.h.write<kWarp, P::dk, units>(h, P::dv, 0, P::dk, 0, lane);
+            __syncwarp();
+        }
+        x.subtract(s.u, r.v_new);
+        if (!P::copy_writes) {
+            __syncwarp();
+            r.v_new.write<kWarp, P::chunk, units>(v_new, p.u_stride, 0,
+                                                  rows.count - chunk * P::chunk, 0, lane);
+        }
         x.update(s.k, decays, P::gated ? decays[P::chunk] : 1.0f);
-        __syncwarp(); // the tile is written anew
+        if (!P::copy_writes)
+            __syncwarp(); // the tile is written anew
         h += p.slot_stride;
         v_new += P::chunk * p.u_stride;
     }
+    if (P::copy_writes)
+        __syncthreads(); // the last results are there
 #pragma unroll
     for (int m = 0; m < P::groups; ++m)
         for_state(x.state[m], x.column + m * 16, lane,

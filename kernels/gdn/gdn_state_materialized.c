@@ -4,7 +4,10 @@
 
 #include <stdio.h>
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, WARP_DV, COPY_WARPS, STAGES, PARAMS };
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, WARP_DV, COPY_WARPS, STAGES, WRITER, PARAMS };
+enum { COMPUTE_WRITES, COPY_WRITES };
+
+static const char *const writer_names[] = {"compute", "copy"};
 
 static const kkt_param params[PARAMS] = {
     [CHUNK] = {.name = "chunk",
@@ -37,6 +40,14 @@ static const kkt_param params[PARAMS] = {
                 .count = 3,
                 .values = {2, 3, 4},
                 .fallback = 2},
+    [WRITER] = {.name = "writer",
+                .macro = "KKT_WRITER",
+                .help = "warps that write h and v_new: those that compute, each its columns, or "
+                        "those that copy, a chunk later",
+                .count = 2,
+                .values = {COMPUTE_WRITES, COPY_WRITES},
+                .names = writer_names,
+                .fallback = COMPUTE_WRITES},
 };
 
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -81,7 +92,12 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_shared_tile(out, "w", chunk, a.dk, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "k", chunk, a.dk, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "u", chunk, block_dv, a.element_bytes, c[STAGES]);
-    kkt_gdn_shared_tile(out, "out", a.dk > chunk ? a.dk : chunk, block_dv, a.element_bytes, 1);
+    if (c[WRITER] == COPY_WRITES) {
+        kkt_gdn_shared_tile(out, "h", a.dk, block_dv, a.element_bytes, 2);
+        kkt_gdn_shared_tile(out, "v_new", chunk, block_dv, a.element_bytes, 2);
+    } else {
+        kkt_gdn_shared_tile(out, "out", a.dk > chunk ? a.dk : chunk, block_dv, a.element_bytes, 1);
+    }
     if (a.gated)
         kkt_gdn_shared_tile(out, "decays", 2, chunk + 4, 4, 1);
     /* One launch serves both roles: the threads that compute say how many registers each has. */

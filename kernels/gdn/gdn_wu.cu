@@ -154,7 +154,7 @@ struct Product {
 #pragma unroll
         for (int m = 0; m < P::warp_strips; ++m) {
             const int row = (m * P::row_warps + row_warp) * 16;
-            tile.write<16, P::warp_columns / 8>(
+            tile.write<kWarp, 16, P::warp_columns / 8>(
                 p.out + (rows.first + row) * p.out_stride + first_column, p.out_stride, row,
                 rows.count - row, first_column / 8, lane);
         }
