@@ -6,11 +6,14 @@
  * yet. Then a Gaussian process (surrogate.h) learns from the measured times of all groups where
  * expectations are off, and the point of greatest expected improvement over its group's best, times
  * the chance that it works (outlook.h), is next (Jones, Schonlau, Welch 1998). Half of the budget
- * is shared alike; the rest goes to whichever group has most to gain. */
+ * is shared alike; the next quarter goes to whichever group has most to gain. The last is for
+ * moves: each group's best with one parameter changed, parameters that were not changed from it yet
+ * first. The process is sure of what it has seen no case of, and so would never try those. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/engine/moves.h"
 #include "tuner/engine/outlook.h"
 #include "tuner/engine/search.h"
 #include "tuner/engine/surrogate.h"
@@ -23,8 +26,9 @@ enum {
     SPREAD = 64,       /* and points at equal steps through all, however slow they seem */
     MODEL_POINTS = 192 /* observations that are kept: a proposal costs the square of it */
 };
-static const double COVER_SHARE = 0.3; /* of a group's equal share, where nothing is remembered */
-static const double EQUAL_SHARE = 0.5; /* of a group's equal share that it gets in any case */
+static const double COVER_SHARE = 0.3;   /* of a group's equal share, where nothing is remembered */
+static const double EQUAL_SHARE = 0.5;   /* of a group's equal share that it gets in any case */
+static const double POLISH_SHARE = 0.25; /* of a group's equal share, for moves from its best */
 static const double TUNE_GROWTH = 1.3; /* of the observations, between choices of hyperparameters */
 static const double DOUBT_WEIGHT =
     1.0; /* of -log(chance) beside log(time) when points are ranked */
@@ -43,7 +47,9 @@ typedef struct group {
     uint32_t seen[KKT_PARAMS_MAX]; /* bit per value index */
     double best_log;               /* of its measured times; INFINITY: none */
     kkt_values best;               /* that configuration */
-    int64_t seeds[MOST_SEEDS];     /* marks to begin with */
+    uint32_t best_at;              /* its mark */
+    int64_t polishes;          /* of its share, moves from its best that are still to be tried */
+    int64_t seeds[MOST_SEEDS]; /* marks to begin with */
     int seed_count, seeds_used;
     int64_t favourites; /* of the model alone, whatever other problems showed, to begin with */
     int64_t covers;     /* covering points to begin with */
@@ -58,10 +64,12 @@ struct kkt_search {
     kkt_pointset set;
     kkt_outlook *outlook;
     kkt_surrogate *surrogate;
-    uint32_t *order;     /* of marks: by group, then by what is expected at the start */
-    look *scratch;       /* SCAN of them */
-    int64_t share;       /* equal share of a group */
-    int64_t told, tuned; /* `told` when the hyperparameters were chosen */
+    uint32_t *order; /* of marks: by group, then by what is expected at the start */
+    look *scratch;   /* SCAN of them */
+    kkt_moves *moves;
+    int64_t share;            /* equal share of a group */
+    int64_t used, unpolished; /* proposals so far; how many come before moves from the best */
+    int64_t told, tuned;      /* `told` when the hyperparameters were chosen */
     int turn;
     group groups[KKT_GROUPS_MAX];
 };
@@ -153,11 +161,13 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
         group *now = &search->groups[g];
         now->best_log = INFINITY;
         now->listed_at = -1;
+        now->polishes = (int64_t)(POLISH_SHARE * (double)search->share);
         if (options->memory) {
             remember_winners(search, g, options->memory);
         }
         int64_t covers = (int64_t)(COVER_SHARE * (double)search->share);
         covers = covers < 2 ? 2 : covers;
+        search->unpolished = options->budget - filled * now->polishes;
         now->favourites = now->seed_count == 0 ? 0 : 1;
         now->covers = now->seed_count == 0 ? covers : 1;
     }
@@ -165,6 +175,7 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
 
 static void close_search(kkt_search *search) {
     if (search) {
+        kkt_moves_close(search->moves);
         kkt_outlook_close(search->outlook);
         kkt_surrogate_close(search->surrogate);
         kkt_pointset_free(&search->set);
@@ -191,7 +202,9 @@ static kkt_status open_search(kkt_space *space, const kkt_search_options *option
     }
     search->surrogate = kkt_surrogate_open(&kkt_space_variant(space)->params, MODEL_POINTS);
     search->scratch = malloc(SCAN * sizeof *search->scratch);
-    if (!search->surrogate || !search->scratch || !put_in_order(search)) {
+    search->moves = kkt_moves_open(&kkt_space_variant(space)->params, &search->set, search->outlook,
+                                   search->surrogate);
+    if (!search->surrogate || !search->scratch || !search->moves || !put_in_order(search)) {
         close_search(search);
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     }
@@ -243,18 +256,6 @@ static int64_t pick_favourite(const kkt_search *search, int number) {
 }
 
 /* ---- expected improvement ---- */
-
-static double expected_improvement(double best, double mean, double deviation) {
-    if (!isfinite(best)) {
-        return exp(-mean); /* nothing to improve on: the fastest first */
-    }
-    if (deviation <= 0) {
-        return fmax(best - mean, 0);
-    }
-    double z = (best - mean) / deviation;
-    double density = exp(-0.5 * z * z) / sqrt(2 * acos(-1.0));
-    return (best - mean) * 0.5 * erfc(-z / sqrt(2)) + deviation * density;
-}
 
 /* Where nothing is to be gained any more, the fastest that are left come first. */
 static double trifle(const group *now, double mean) {
@@ -320,9 +321,9 @@ static int64_t pick_improvement(kkt_search *search, int number, double *value) {
         double deviation;
         double mean = kkt_surrogate_predict(search->surrogate,
                                             kkt_outlook_point(search->outlook, at), &deviation);
-        double gain =
-            kkt_outlook_chance(search->outlook, at) *
-            (expected_improvement(now->best_log - NO_GAIN, mean, deviation) + trifle(now, mean));
+        double gain = kkt_outlook_chance(search->outlook, at) *
+                      (kkt_expected_improvement(now->best_log - NO_GAIN, mean, deviation) +
+                       trifle(now, mean));
         if (gain > *value) {
             found = at;
             *value = gain;
@@ -379,6 +380,23 @@ static int64_t pick_most_promising(kkt_search *search) {
     return best;
 }
 
+/* Each group's moves in turn. */
+static int64_t pick_polish(kkt_search *search) {
+    for (int i = 0; i < search->set.groups; i++) {
+        int number = (search->turn + i) % search->set.groups;
+        group *now = &search->groups[number];
+        if (now->polishes > 0 && isfinite(now->best_log)) {
+            now->polishes--;
+            int64_t at =
+                kkt_moves_pick(search->moves, number, now->best_at, now->best_log - NO_GAIN);
+            if (at >= 0) {
+                return at;
+            }
+        }
+    }
+    return -1;
+}
+
 static int64_t pick(kkt_search *search) {
     if ((double)search->told >= TUNE_GROWTH * (double)search->tuned) {
         kkt_surrogate_tune(search->surrogate);
@@ -399,7 +417,8 @@ static int64_t pick(kkt_search *search) {
             }
         }
     }
-    int64_t at = fitted ? pick_most_promising(search) : -1;
+    int64_t at = fitted && search->used >= search->unpolished ? pick_polish(search) : -1;
+    at = at < 0 && fitted ? pick_most_promising(search) : at;
     for (int g = 0; g < groups && at < 0; g++) {
         at = pick_expected(search, g);
     }
@@ -414,6 +433,7 @@ static void note_proposed(kkt_search *search, const kkt_mark *mark, uint32_t at)
     }
     kkt_surrogate_assume(search->surrogate, point);
     now->used++;
+    search->used++;
     search->turn = mark->group + 1;
 }
 
@@ -448,6 +468,7 @@ static void tell(kkt_search *search, const kkt_values *config, double time_us) {
     if (value < now->best_log) {
         now->best_log = value;
         now->best = *config;
+        now->best_at = at;
     }
 }
 

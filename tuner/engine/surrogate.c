@@ -339,3 +339,15 @@ double kkt_surrogate_predict(const kkt_surrogate *s, const kkt_surrogate_point *
     }
     return point->feature + s->value_mean + s->value_scale * mean;
 }
+
+double kkt_expected_improvement(double best, double mean, double deviation) {
+    if (!isfinite(best)) {
+        return exp(-mean); /* nothing to improve on: the fastest first */
+    }
+    if (deviation <= 0) {
+        return fmax(best - mean, 0);
+    }
+    double z = (best - mean) / deviation;
+    double density = exp(-0.5 * z * z) / sqrt(2 * acos(-1.0));
+    return (best - mean) * 0.5 * erfc(-z / sqrt(2)) + deviation * density;
+}

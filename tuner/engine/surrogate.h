@@ -55,4 +55,8 @@ bool kkt_surrogate_fit(kkt_surrogate *surrogate);
 double kkt_surrogate_predict(const kkt_surrogate *surrogate, const kkt_surrogate_point *point,
                              double *deviation);
 
+/* By how much a normally distributed value is expected to lie below `best` (Jones, Schonlau, Welch
+ * 1998). Where `best` is infinite, a figure that is the greater the smaller the mean. */
+double kkt_expected_improvement(double best, double mean, double deviation);
+
 #endif
