@@ -68,9 +68,10 @@ static void cell_totals(kkt_table *table, const kkt_curve *curve) {
     kkt_text text = {0};
     for (size_t i = 0; i < curve->count; i++) {
         const kkt_curve_point *point = &curve->points[i];
-        if (isfinite(point->time_us)) {
+        double us = kkt_curve_figure(curve, point);
+        if (isfinite(us)) {
             kkt_text_printf(&text, "%s%lld: %.1f", text.length > 0 ? ", " : "",
-                            (long long)point->chunk, point->time_us);
+                            (long long)point->chunk, us);
         }
     }
     kkt_table_cell(table, "%s", text.length > 0 ? kkt_text_get(&text) : "-");
@@ -93,7 +94,7 @@ static void print_rows(const kkt_view *view) {
         kkt_table_cell(table, "%s", curve->pipeline->name);
         kkt_table_cell(table, "%s", kkt_text_get(&problem));
         kkt_table_cell(table, "%lld", (long long)kkt_curve_chunk(curve));
-        cell_us(table, curve->best ? curve->best->time_us : (double)NAN);
+        cell_us(table, curve->best ? kkt_curve_figure(curve, curve->best) : (double)NAN);
         kkt_table_cell(table, "%s", curve->best ? kkt_curve_provenance(curve->best) : "-");
         cell_totals(table, curve);
         kkt_text_free(&problem);

@@ -343,6 +343,10 @@ static void settle_point(const maker *m, const kkt_values *problem, kkt_curve_po
 
 /* ---- choosing ---- */
 
+double kkt_curve_figure(const kkt_curve *curve, const kkt_curve_point *point) {
+    return curve->by_members ? point->members_us : point->time_us;
+}
+
 /* Like is compared with like: totals where every point with a time was timed end to end, else the
  * members' sums. Fresh ones alone, where there are any. */
 static void choose(kkt_curve *curve) {
@@ -351,16 +355,18 @@ static void choose(kkt_curve *curve) {
         const kkt_curve_point *point = &curve->points[i];
         all_timed = all_timed && (point->run != NULL || isnan(point->time_us));
         any_sum = any_sum || isfinite(point->members_us);
-        fresh = fresh || (isfinite(point->time_us) && point->stale_reason == NULL);
         curve->measured += isfinite(point->time_us) != 0;
     }
     if (curve->measured < 2 && curve->count > 1)
         return;
     curve->by_members = !all_timed && any_sum;
+    for (size_t i = 0; i < curve->count; i++)
+        fresh = fresh || (isfinite(kkt_curve_figure(curve, &curve->points[i])) &&
+                          curve->points[i].stale_reason == NULL);
     double least = (double)INFINITY;
     for (size_t i = 0; i < curve->count; i++) {
         const kkt_curve_point *point = &curve->points[i];
-        double time = curve->by_members ? point->members_us : point->time_us;
+        double time = kkt_curve_figure(curve, point);
         if ((fresh && point->stale_reason != NULL) || !(time < least))
             continue;
         least = time;
@@ -450,10 +456,12 @@ const char *kkt_curve_why(const kkt_curve *curve, kkt_arena *arena) {
                                 "C = %d stands until they are.",
                                 curve->pipeline->name, KKT_DEFAULT_CHUNK);
     const kkt_curve_point *next = NULL;
-    for (size_t i = 0; i < curve->count; i++) {
+    for (size_t i = 0; i < curve->count; i++) { /* of those that the best one was chosen from */
         const kkt_curve_point *point = &curve->points[i];
-        if (point != best && isfinite(point->time_us) &&
-            (next == NULL || point->time_us < next->time_us))
+        double time = kkt_curve_figure(curve, point);
+        if (point != best && isfinite(time) &&
+            (best->stale_reason != NULL || point->stale_reason == NULL) &&
+            (next == NULL || time < kkt_curve_figure(curve, next)))
             next = point;
     }
     const char *how =
@@ -462,10 +470,10 @@ const char *kkt_curve_why(const kkt_curve *curve, kkt_arena *arena) {
         return kkt_arena_printf(arena,
                                 "%s takes %.4g us at C = %lld, the only chunk size that was "
                                 "measured (%s; %s).",
-                                curve->pipeline->name, best->time_us, (long long)best->chunk, how,
-                                kkt_curve_provenance(best));
+                                curve->pipeline->name, kkt_curve_figure(curve, best),
+                                (long long)best->chunk, how, kkt_curve_provenance(best));
     return kkt_arena_printf(
         arena, "%s takes %.4g us at C = %lld against %.4g us at C = %lld, the next best (%s; %s).",
-        curve->pipeline->name, best->time_us, (long long)best->chunk, next->time_us,
-        (long long)next->chunk, how, kkt_curve_provenance(best));
+        curve->pipeline->name, kkt_curve_figure(curve, best), (long long)best->chunk,
+        kkt_curve_figure(curve, next), (long long)next->chunk, how, kkt_curve_provenance(best));
 }

@@ -72,6 +72,9 @@ kkt_status kkt_curves_make(kkt_db *db, const kkt_freshness *freshness, const cha
 void kkt_view_add_standing(kkt_view *view, kkt_arena *arena);
 /* Never NULL: what the view knows, else KKT_DEFAULT_CHUNK. */
 const kkt_standing *kkt_view_chunk(const kkt_view *view, const char *kernel, const char *problem);
+/* What a curve's chunk size was chosen by: the total in us, or the members' sum where `by_members`;
+ * NaN: the point has none. */
+double kkt_curve_figure(const kkt_curve *curve, const kkt_curve_point *point);
 /* "measured", ..., or "stale". */
 const char *kkt_curve_provenance(const kkt_curve_point *point);
 /* The chunk size that a curve stands for: the best one's, else KKT_DEFAULT_CHUNK where it has that,

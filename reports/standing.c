@@ -1,4 +1,5 @@
 /* Which chunk size stands for a kernel and problem: that of the fastest pipeline that uses it. */
+#include <math.h>
 #include <string.h>
 
 #include "reports/curve.h"
@@ -26,6 +27,15 @@ static bool uses(const kkt_curve *curve, const kkt_entry *entry) {
     return false;
 }
 
+/* Whether a pipeline's best chunk size takes less than another's: totals are compared where both
+ * chose by them, else the sums of the members of both; NaN is never less. */
+static bool faster(const kkt_curve *a, const kkt_curve *b) {
+    bool sums = a->by_members || b->by_members;
+    double left = sums ? a->best->members_us : a->best->time_us;
+    double right = sums ? b->best->members_us : b->best->time_us;
+    return left < right || (isnan(right) && isfinite(left));
+}
+
 void kkt_view_add_standing(kkt_view *view, kkt_arena *arena) {
     kkt_standing *all = kkt_arena_array(arena, view->entry_count + 1, sizeof *all);
     view->standing = all;
@@ -38,8 +48,7 @@ void kkt_view_add_standing(kkt_view *view, kkt_arena *arena) {
         for (size_t c = 0; c < view->curve_count; c++) {
             const kkt_curve *curve = &view->curves[c];
             const kkt_curve *before = standing->curve;
-            if (uses(curve, entry) &&
-                (before == NULL || curve->best->time_us < before->best->time_us)) {
+            if (uses(curve, entry) && (before == NULL || faster(curve, before))) {
                 standing->curve = curve;
                 standing->chunk = curve->best->chunk;
             }

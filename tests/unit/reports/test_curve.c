@@ -11,6 +11,7 @@
 #define FIRST "tokens=32768,heads_k=16,heads_v=64"
 #define SECOND "tokens=8192,heads_k=16,heads_v=64"
 #define RARE "tokens=2048,heads_k=16,heads_v=64"
+#define CONTESTED "tokens=4096,heads_k=16,heads_v=64"
 
 static const char *const problems[] = {FIRST, SECOND, RARE, NULL};
 static const kkt_pipeline alone = {.name = "alone",
@@ -25,10 +26,17 @@ static const kkt_pipeline pair = {.name = "pair",
                                   .members = {"kkt_solve", "gdn_fwd"},
                                   .problems = problems,
                                   .main_problems = 1};
-static const kkt_pipeline *const pipelines[] = {&alone, &pair};
+static const char *const contested[] = {CONTESTED, NULL};
+static const kkt_pipeline again = {.name = "again",
+                                   .summary = "the same kernel in another pipeline",
+                                   .whole = "kkt_solve",
+                                   .members = {"kkt_solve"},
+                                   .problems = contested,
+                                   .main_problems = 1};
+static const kkt_pipeline *const pipelines[] = {&alone, &pair, &again};
 
 const kkt_pipeline *const *kkt_pipelines(size_t *count) {
-    *count = 2;
+    *count = sizeof pipelines / sizeof *pipelines;
     return pipelines;
 }
 
@@ -51,7 +59,7 @@ static const kkt_curve_point *point_of(const kkt_curve *curve, int64_t chunk) {
 }
 
 typedef struct timing {
-    const char *problem, *hash, *gpu;
+    const char *problem, *hash, *gpu, *pipeline;
     int64_t chunk;
     kkt_launch_order order;
     double us;
@@ -61,7 +69,7 @@ static void add_timing(fixture *f, const timing *t) {
     char config[32];
     int64_t id = 0;
     snprintf(config, sizeof config, "chunk=%lld", (long long)t->chunk);
-    kkt_pipeline_record record = {.pipeline = "alone",
+    kkt_pipeline_record record = {.pipeline = t->pipeline ? t->pipeline : "alone",
                                   .arch = "sm90",
                                   .device = "h200",
                                   .problem = canonical(f, &f->kernel->problem, t->problem),
@@ -143,6 +151,9 @@ static void sums_choose_until_all_is_timed_as_one(void **state) {
     curve = curve_of(f, &view, "alone", FIRST);
     assert_true(point_of(curve, 64)->time_us == 90 && point_of(curve, 64)->members_us == 120);
     assert_int_equal(curve->best->chunk, 32);
+    assert_non_null(strstr(kkt_curve_why(curve, f->arena),
+                           "100 us at C = 32 against 120 us at C = 64, the next best (its kernels' "
+                           "own times added up"));
     /* Both: like with like. */
     add_timing(f, &(timing){.problem = FIRST, .chunk = 32, .us = 140});
     add_timing(f, &(timing){.problem = FIRST, .chunk = 32, .us = 130, .order = KKT_OVERLAPPED});
@@ -154,6 +165,22 @@ static void sums_choose_until_all_is_timed_as_one(void **state) {
     assert_true(point->time_us == 130 && point->run->order == KKT_OVERLAPPED);
     assert_true(point->runs[KKT_IN_ORDER]->time_us == 140);
     assert_non_null(strstr(kkt_curve_why(curve, f->arena), "90 us at C = 64 against 130 us"));
+}
+
+/* One pipeline chose by sums and one by totals: their sums say which is faster. */
+static void pipelines_are_compared_like_with_like(void **state) {
+    fixture *f = *state;
+    add_sample(f, CONTESTED, 32, 100);
+    add_sample(f, CONTESTED, 64, 120);
+    add_timing(f, &(timing){.problem = CONTESTED, .chunk = 64, .us = 99});
+    add_timing(f, &(timing){.pipeline = "again", .problem = CONTESTED, .chunk = 32, .us = 150});
+    add_timing(f, &(timing){.pipeline = "again", .problem = CONTESTED, .chunk = 64, .us = 95});
+    kkt_view view = make_view(f);
+    const kkt_curve *sums = curve_of(f, &view, "alone", CONTESTED);
+    const kkt_curve *totals = curve_of(f, &view, "again", CONTESTED);
+    assert_true(sums->by_members && sums->best->chunk == 32);
+    assert_true(!totals->by_members && totals->best->chunk == 64);
+    assert_int_equal(standing(f, &view, CONTESTED), 32);
 }
 
 static void stale_and_made_up_runs_step_back(void **state) {
@@ -173,6 +200,7 @@ static void stale_and_made_up_runs_step_back(void **state) {
     curve = curve_of(f, &view, "alone", FIRST);
     assert_true(point_of(curve, 64)->time_us == 90);
     assert_int_equal(curve->best->chunk, 64);
+    assert_null(strstr(kkt_curve_why(curve, f->arena), "next best")); /* the others are stale */
 }
 
 static void other_problems_have_curves_once_timed(void **state) {
@@ -303,6 +331,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(predicted_until_all_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(the_weakest_member_names_the_point, setup, teardown),
         cmocka_unit_test_setup_teardown(sums_choose_until_all_is_timed_as_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(pipelines_are_compared_like_with_like, setup, teardown),
         cmocka_unit_test_setup_teardown(stale_and_made_up_runs_step_back, setup, teardown),
         cmocka_unit_test_setup_teardown(other_problems_have_curves_once_timed, setup, teardown),
         cmocka_unit_test_setup_teardown(the_export_has_the_whole_curve, setup, teardown),
