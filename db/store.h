@@ -63,12 +63,15 @@ kkt_status kkt_db_counters(kkt_db *db, int64_t run_id,
 
 /* What a result must match not to be stale. A NULL member is not compared. Options and kernel
  * hash differ by variant, hence the callback: it gives the present hash (and options, where it
- * knows them) for a row's identity; false: unknown kernel, which is stale too ("kernel gone"). */
+ * knows them) for a row's identity; false: unknown kernel, which is stale too ("kernel gone").
+ * `readable` says of a row whose kernel is known whether its problem and configuration still are
+ * of that kernel's: false is stale, whatever the hash. */
 typedef struct kkt_freshness {
     const char *compiler; /* "nvrtc 13.0" */
     bool (*present)(void *context, const kkt_identity *id, const char **kernel_hash,
                     const char **options);
     void *context;
+    bool (*readable)(void *context, const kkt_identity *id);
 } kkt_freshness;
 
 typedef struct kkt_result_filter {

@@ -28,6 +28,10 @@ static bool explain_stale(const kkt_freshness *freshness, const kkt_identity *id
                         id->style);
         return true;
     }
+    if (freshness->readable && !freshness->readable(freshness->context, id)) {
+        kkt_text_add(out, "configuration is no longer one of the kernel's");
+        return true;
+    }
     if (hash && build->kernel_hash && strcmp(hash, build->kernel_hash) != 0) {
         kkt_text_printf(out, "kernel source changed: %.12s then, %.12s now", build->kernel_hash,
                         hash);

@@ -161,8 +161,29 @@ static const char *format(kkt_arena *arena, const kkt_param_table *table,
     return copy;
 }
 
+/* What the kernel's tables make of a result: its problem in canonical form (a key that came later
+ * has its default: the same problem as ever), its chunk size and what the model says. False where
+ * the row is of a problem or configuration that is no longer one of the kernel's. */
+static bool fill_known(builder *b, const kkt_kernel *kernel, const kkt_variant *variant,
+                       kkt_entry *entry) {
+    kkt_values problem, config;
+    kkt_params_defaults(&kernel->problem, &problem);
+    kkt_params_defaults(&variant->params, &config);
+    if (kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK ||
+        kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) != KKT_OK)
+        return false;
+    entry->problem = format(b->arena, &kernel->problem, &problem);
+    entry->model_only = variant->source == NULL;
+    entry->chunk =
+        kernel->chunk_param == NULL ? 0 : kkt_pair_integer(entry->config, kernel->chunk_param, 0);
+    kkt_modelled_fill(variant, b->arch, b->device, &problem, &config, b->arena, entry);
+    return true;
+}
+
+/* Adds an entry, unless nothing could be made of its configuration today: that stands for nothing,
+ * and is counted as stale by whoever knows what is. */
 static void add_result(builder *b, const kkt_result *result) {
-    kkt_entry *entry = add_row(b);
+    kkt_entry made, *entry = &made;
     kkt_arena *arena = b->arena;
     kkt_entry_clear(entry);
     entry->objective = b->view->objective;
@@ -176,24 +197,10 @@ static void add_result(builder *b, const kkt_result *result) {
     entry->stale_reason = kkt_arena_strdup(arena, result->stale_reason);
     const kkt_kernel *kernel;
     const kkt_variant *variant;
-    if (kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant)) {
-        entry->model_only = variant->source == NULL;
-        entry->chunk = kernel->chunk_param == NULL
-                           ? 0
-                           : kkt_pair_integer(entry->config, kernel->chunk_param, 0);
-        kkt_values problem, config;
-        kkt_params_defaults(&kernel->problem, &problem);
-        kkt_params_defaults(&variant->params, &config);
-        bool known =
-            kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) == KKT_OK;
-        if (known) /* a key that came later has its default: the same problem as ever */
-            entry->problem = format(arena, &kernel->problem, &problem);
-        if (known &&
-            kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) == KKT_OK)
-            kkt_modelled_fill(variant, b->arch, b->device, &problem, &config, arena, entry);
-    } else {
+    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant))
         entry->chunk = kkt_pair_integer(entry->config, "chunk", 0);
-    }
+    else if (!fill_known(b, kernel, variant, entry))
+        return;
     entry->problem_rank = cached_problem_order(b, entry->kernel, entry->problem);
     if (entry->threads < 0)
         entry->threads = (int)kkt_pair_integer(entry->config, "threads", KKT_UNKNOWN_INT);
@@ -205,6 +212,7 @@ static void add_result(builder *b, const kkt_result *result) {
     }
     if (result->has_run)
         fill_run(entry, &result->run, arena);
+    *add_row(b) = made;
 }
 
 static void count_result(kkt_view *view, const kkt_result *result) {

@@ -21,6 +21,24 @@ static const kkt_variant *variant_of(const kkt_identity *id, const kkt_kernel **
     return variant && variant->source ? variant : NULL;
 }
 
+/* A row that an older parameter table wrote may have keys or values that there are no more. */
+static bool parse_row(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_identity *id,
+                      kkt_values *problem, kkt_values *config) {
+    kkt_params_defaults(&kernel->problem, problem);
+    kkt_params_defaults(&variant->params, config);
+    return kkt_params_parse(&kernel->problem, id->problem, problem, NULL, NULL) == KKT_OK &&
+           kkt_params_parse(&variant->params, id->config, config, NULL, NULL) == KKT_OK;
+}
+
+static bool readable(void *opaque, const kkt_identity *id) {
+    (void)opaque;
+    const kkt_kernel *kernel = NULL;
+    const kkt_variant *variant = variant_of(id, &kernel);
+    kkt_values problem;
+    kkt_values config;
+    return variant && parse_row(kernel, variant, id, &problem, &config);
+}
+
 static bool present(void *opaque, const kkt_identity *id, const char **kernel_hash,
                     const char **options) {
     present_context *context = opaque;
@@ -40,11 +58,8 @@ static bool present(void *opaque, const kkt_identity *id, const char **kernel_ha
     const kkt_arch *arch = kkt_arch_find(id->arch);
     kkt_values problem;
     kkt_values config;
-    kkt_params_defaults(&kernel->problem, &problem);
-    kkt_params_defaults(&variant->params, &config);
-    if (!arch || kkt_params_parse(&kernel->problem, id->problem, &problem, NULL, NULL) != KKT_OK ||
-        kkt_params_parse(&variant->params, id->config, &config, NULL, NULL) != KKT_OK) {
-        return true; /* a row that an older parameter table wrote: judged by its hash alone */
+    if (!arch || !parse_row(kernel, variant, id, &problem, &config)) {
+        return true; /* without options to compare: `readable` has the last word */
     }
     kkt_text defines = {0};
     kkt_text text = {0};
@@ -64,6 +79,7 @@ const kkt_freshness *kkt_freshness_make(kkt_arena *arena, const char *compiler) 
     kkt_freshness *freshness = kkt_arena_alloc(arena, sizeof *freshness);
     freshness->compiler = kkt_arena_strdup(arena, compiler);
     freshness->present = present;
+    freshness->readable = readable;
     freshness->context = kkt_arena_alloc(arena, sizeof(present_context));
     return freshness;
 }

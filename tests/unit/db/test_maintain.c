@@ -147,12 +147,12 @@ static void test_merge_is_idempotent(void **state) {
     assert_int_equal(summary.outcomes[KKT_OUTCOME_REJECTED], 1);
     assert_int_equal(summary.outcomes[KKT_OUTCOME_OK], 6);
     assert_int_equal(summary.stale, 0);
-    kkt_freshness other_compiler = {"nvrtc 14.0", NULL, NULL};
+    kkt_freshness other_compiler = {"nvrtc 14.0", NULL, NULL, NULL};
     assert_ok(kkt_db_mark_stale(db, &other_compiler, &error));
     assert_ok(kkt_db_summarize(db, &summary, &error));
     assert_int_equal(summary.stale, 6);
     assert_int_equal(summary.tiers[KKT_MEASURED], 6);
-    kkt_freshness same = {"nvrtc 13.0", NULL, NULL};
+    kkt_freshness same = {"nvrtc 13.0", NULL, NULL, NULL};
     assert_ok(kkt_db_mark_stale(db, &same, &error));
     assert_ok(kkt_db_summarize(db, &summary, &error));
     assert_int_equal(summary.stale, 0);
@@ -444,7 +444,7 @@ static void test_view(void **state) {
     int64_t candidate = 0, build_id = 0;
     assert_ok(kkt_db_candidate(db, &id, &candidate, &error));
     assert_ok(kkt_db_put_build(db, candidate, &failed, &build_id, &error));
-    kkt_freshness fresh = {"nvrtc 13.0", present_b, NULL};
+    kkt_freshness fresh = {"nvrtc 13.0", present_b, NULL, NULL};
     assert_ok(kkt_db_mark_stale(db, &fresh, &error));
     sqlite3_stmt *s = NULL;
     assert_ok(kkt_db_prepare(db,

@@ -146,24 +146,24 @@ static void test_identity_is_not_provenance(void **state) {
     int64_t again = add_run(db, "chunk=64", HASH_B, &record);
     assert_int_equal(first, again);
     char hash[] = HASH_A;
-    kkt_freshness fresh = {"nvrtc 13.0", present_a, hash};
+    kkt_freshness fresh = {"nvrtc 13.0", present_a, hash, NULL};
     assert_null(look_at(db, NULL, &fresh).result.stale_reason);
     memset(hash, 'c', 64);
     seen s = look_at(db, NULL, &fresh);
     assert_int_equal(s.count, 1); /* stale, not missing */
     assert_non_null(strstr(s.stale, "kernel source changed: "));
     assert_true(s.result.has_run);
-    kkt_freshness gone = {NULL, present_none, NULL};
+    kkt_freshness gone = {NULL, present_none, NULL, NULL};
     assert_non_null(strstr(look_at(db, NULL, &gone).stale, "kernel gone"));
-    kkt_freshness other = {"nvrtc 13.1", NULL, NULL};
+    kkt_freshness other = {"nvrtc 13.1", NULL, NULL, NULL};
     assert_string_equal(look_at(db, NULL, &other).stale,
                         "compiler changed: nvrtc 13.0 then, nvrtc 13.1 now");
-    kkt_freshness patch = {"nvrtc 13.0.88", NULL, NULL};
+    kkt_freshness patch = {"nvrtc 13.0.88", NULL, NULL, NULL};
     assert_null(look_at(db, NULL, &patch).result.stale_reason);
-    kkt_freshness longer = {"nvrtc 13.01", NULL, NULL};
+    kkt_freshness longer = {"nvrtc 13.01", NULL, NULL, NULL};
     assert_non_null(look_at(db, NULL, &longer).result.stale_reason);
     /* What one side does not know is not compared. */
-    kkt_freshness unknown = {NULL, present_a, NULL};
+    kkt_freshness unknown = {NULL, present_a, NULL, NULL};
     assert_null(look_at(db, NULL, &unknown).result.stale_reason);
     kkt_identity id = identity("chunk=32");
     int64_t candidate = 0, build_id = 0;
@@ -187,7 +187,7 @@ static void test_identity_is_not_provenance(void **state) {
 static void test_best_run(void **state) {
     kkt_db *db = open_write(*state);
     char hash[] = HASH_A;
-    kkt_freshness fresh = {"nvrtc 13.0", present_a, hash};
+    kkt_freshness fresh = {"nvrtc 13.0", present_a, hash, NULL};
     kkt_run_record r = run(KKT_REPLAYED, "2026-05-01T00:00:00Z", 1);
     add_run(db, "c=1", HASH_B, &r); /* stale replayed */
     assert_true(look_at(db, NULL, &fresh).result.run.time_us == 1);
@@ -381,7 +381,7 @@ static void test_callbacks_may_write(void **state) {
         kkt_run_record r = run(KKT_MEASURED, "2026-01-01T00:00:00Z", i);
         add_run(db, config, HASH_A, &r);
     }
-    kkt_freshness fresh = {"nvrtc 13.0", present_none, NULL};
+    kkt_freshness fresh = {"nvrtc 13.0", present_none, NULL, NULL};
     assert_ok(kkt_db_results(db, NULL, &fresh, write_while_reading, db, &error));
     assert_int_equal(look_at(db, NULL, NULL).result.outcome, KKT_OUTCOME_REJECTED);
     int calls = 0;

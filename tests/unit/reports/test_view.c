@@ -92,6 +92,22 @@ static void test_equal_times_break_by_text(void **state) {
     assert_config_has(entry_at(f, &view, "", 64), "threads", "128");
 }
 
+/* However fast it was: no consumer of an export could use it. */
+static void test_what_no_longer_parses_stands_for_nothing(void **state) {
+    fixture *f = *state;
+    kkt_identity id = identity(f, "", "chunk=64");
+    id.config = "chunk=64,bygone=1";
+    add_run(f, &id, f->hash, KKT_MEASURED, KKT_OUTCOME_OK, NULL, 1, 2, 3);
+    kkt_view view = make_view(f);
+    const kkt_entry *entry = entry_at(f, &view, "", 64);
+    assert_int_equal(entry->provenance, KKT_PREDICTED);
+    assert_false(kkt_pair_is(entry->config, "bygone", "1"));
+    assert_int_equal(view.candidates, 1);
+    kkt_text json = render(f, &view, "json");
+    assert_null(strstr(json.data, "bygone"));
+    kkt_text_free(&json);
+}
+
 static void test_stale_is_kept_and_marked(void **state) {
     fixture *f = *state;
     kkt_identity fast = identity(f, "", "chunk=64,threads=128");
@@ -265,6 +281,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_made_up_times_leave_no_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equal_times_break_by_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale_is_kept_and_marked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_no_longer_parses_stands_for_nothing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_compiled_before_predicted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equal_predictions_prefer_the_defaults, setup,
                                         teardown),
