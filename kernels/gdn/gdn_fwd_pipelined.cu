@@ -1,0 +1,156 @@
+// gdn_fwd, pipelined: the whole forward pass of Gated DeltaNet in one kernel; the chunk's
+// triangular system is solved on chip. All warps copy into a ring of STAGES slots with cp.async,
+// and all multiply with mma_sync.
+//
+// One block takes a sequence, a value head and BLOCK_DV columns of v, and goes through the chunks.
+// Each warp owns rows of the transposed state (transposed_chain.cuh):
+//
+//     wait for the chunk's copies                                                      barrier
+//     write O of the chunk before; copy the chunk STAGES - 1 ahead into its slot
+//     N, D                     this warp's blocks of the system (triangle.cuh)
+//     P = Gamma o Q K^T        this warp's blocks, to shared memory
+//     X^T                      own rows                                                barrier
+//     SOLVE invert: T          this warp's columns, to shared memory                   barrier
+//     V'^T                     own rows: X^T T^T, or by substitution
+//     O^T, S^T                 own rows; O^T to where V was
+//     one warp: the next chunk's tables of decay
+//
+// With one stage the copies are the chunk's own, and are waited for at once.
+//
+// Shared memory:
+//
+//     slots     STAGES x { K, Q: PaddedTile CHUNK x DK; V, later O: PaddedTile CHUNK x BLOCK_DV }
+//     scores    P, blocks of 512 bytes
+//     triangle  N, D and scratch
+//     t         T, blocks of 512 bytes (SOLVE invert only)
+//     gates     ChunkGates, twice
+#include "device/copy_group.cuh"
+#include "device/types.cuh"
+#include "gdn/chunk_gates.cuh"
+#include "gdn/chunk_scores.cuh"
+#include "gdn/chunk_tiles.cuh"
+#include "gdn/mma_parameters.cuh"
+#include "gdn/mma_work.cuh"
+#include "gdn/sequence.cuh"
+#include "gdn/transposed_chain.cuh"
+#include "gdn/triangle.cuh"
+
+constexpr int kStages = KKT_STAGES;
+constexpr Solve kSolve = (Solve)KKT_SOLVE;
+
+using Gates = ChunkGates<P::chunk>;
+
+struct Slot {
+    static constexpr int q_at = KeyTile::bytes;
+    static constexpr int v_at = q_at + KeyTile::bytes;
+    static constexpr int bytes = v_at + ValueTile::bytes;
+};
+
+struct Layout {
+    static constexpr int scores_at = kStages * Slot::bytes;
+    static constexpr int triangle_at = scores_at + P::blocks * kOperandBytes;
+    static constexpr int t_at = triangle_at + Triangle::bytes;
+    static constexpr int gates_at = t_at + (kSolve == kInvert ? P::blocks * kOperandBytes : 0);
+    static constexpr int bytes = gates_at + 2 * Gates::bytes;
+};
+
+static_assert(Layout::bytes == KKT_SMEM_BYTES, "the host's footprint and this layout differ");
+
+// V'^T in the place of X^T.
+KKT_DEVICE void solve(TokenColumns &x, const Triangle &triangle, u8 *t, int warp, int lane) {
+    if constexpr (kSolve == kSubstitute) {
+        triangle.substitute<kRowTiles>(x.f, 0, lane);
+    } else {
+        for (int column = warp; column < P::strips; column += P::warps)
+            triangle.invert(t, column, lane);
+        __syncthreads();
+        const RoundedTokens rounded = round_rows(x);
+        x.clear();
+        multiply_lower<0>(x, rounded, [&](int n) { return take_operand(t, n, lane); });
+    }
+}
+
+// Grid: x splits of dv, then value heads, then sequences.
+extern "C" __global__ void __launch_bounds__(P::threads)
+    gdn_fwd(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
+            const void *cu_seqlens, const float *h0, u16 *o, float *ht, i64 tokens, int heads_k,
+            int heads_v, int cu_seqlens_wide, float scale) {
+    extern __shared__ __align__(1024) u8 shared[];
+    u8 *scores = shared + Layout::scores_at;
+    const Triangle triangle = {shared + Layout::triangle_at};
+    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
+    const int lane = threadIdx.x % kWarp;
+
+    const Problem p = {q, k,  v,      beta,    g,       nullptr,         cu_seqlens, h0,
+                       o, ht, tokens, heads_k, heads_v, cu_seqlens_wide, scale};
+    const Work w = Work::find(p);
+    const Sequence sequence = Sequence::make(p, w);
+    const auto slot_of = [&](i64 n) { return shared + n % kStages * Slot::bytes; };
+    const auto gates_of = [&](i64 n) {
+        return Gates{(float *)(shared + Layout::gates_at + n % 2 * Gates::bytes)};
+    };
+    const i64 chunks = (w.length + P::chunk - 1) / P::chunk;
+    const auto ask = [&](i64 n) {
+        if (n < chunks) {
+            u8 *slot = slot_of(n);
+            const i64 at = n * P::chunk;
+            sequence.ask_keys(slot, slot + Slot::q_at, at, w.rows(at));
+            sequence.ask_values(slot + Slot::v_at, at, w.rows(at));
+        }
+        copy_group_end();
+    };
+
+    for (int n = 0; n < kStages - 1; ++n)
+        ask(n);
+    StateColumns state;
+    state.clear();
+    const i64 own = w.state + warp * kRowTiles * 16; // this warp's columns of the state
+    if (h0)
+        load_state(state, h0 + own, lane);
+    if (warp == 0 && chunks > 0) {
+        GateRows<P::chunk> rows;
+        sequence.ask_gates(rows, 0, w.rows(0), lane);
+        rows.put(gates_of(0), scale, lane);
+    }
+
+#pragma unroll 1
+    for (i64 n = 0; n < chunks; ++n) {
+        const u8 *slot = slot_of(n);
+        const Gates gates = gates_of(n);
+        const i64 next = (n + 1) * P::chunk;
+        copy_groups_wait<larger(kStages - 2, 0)>();
+        __syncthreads();
+        if (n > 0)
+            sequence.store_output(slot_of(n - 1) + Slot::v_at, next - 2 * P::chunk, P::chunk);
+        ask(n + kStages - 1);
+        if (kStages == 1) {
+            copy_groups_wait<0>();
+            __syncthreads();
+        }
+        const bool scans = n % P::warps == warp && n + 1 < chunks;
+        GateRows<P::chunk> next_gates;
+        if (scans)
+            sequence.ask_gates(next_gates, next, w.rows(next), lane);
+
+        const LaneAddress k_at = KeyTile::lane_address(slot, lane);
+        const LaneAddress q_at = KeyTile::lane_address(slot + Slot::q_at, lane);
+        triangle.make(k_at, gates, warp, lane);
+        const LaneAddress v_at = warp_columns(slot + Slot::v_at, warp, lane);
+        TokenColumns values, queries;
+        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane);
+        take_values(values, v_at, gates.value(), lane);
+        __syncthreads();
+        solve(values, triangle, shared + Layout::t_at, warp, lane);
+
+        finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane);
+        if (scans)
+            next_gates.put(gates_of(n + 1), scale, lane);
+    }
+    __syncthreads();
+    if (chunks > 0) {
+        const i64 at = (chunks - 1) * P::chunk;
+        sequence.store_output(slot_of(chunks - 1) + Slot::v_at, at, w.rows(at));
+    }
+    if (ht)
+        store_state(state, ht + own, lane);
+}
