@@ -48,6 +48,9 @@ struct Scores {
     static constexpr int strips = P::strips / row_warps; // of a warp
     static constexpr int columns = divide_up(P::strips, column_warps);
 
+    // The warp with the fewest blocks.
+    static constexpr int idlest_warp = (column_warps - 1) * row_warps;
+
     Accumulator a[strips][columns];
     int row_warp, column_warp;
 

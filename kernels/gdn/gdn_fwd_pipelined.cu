@@ -13,7 +13,6 @@
 //     SOLVE invert: T          this warp's columns, to shared memory                   barrier
 //     V'^T                     own rows: X^T T^T, or by substitution
 //     O^T, S^T                 own rows; O^T to where V was
-//     one warp: the next chunk's tables of decay
 //
 // With one stage the copies are the chunk's own, and are waited for at once.
 //
@@ -127,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(P::threads)
             copy_groups_wait<0>();
             __syncthreads();
         }
-        const bool scans = n % P::warps == warp && n + 1 < chunks;
+        const bool scans = warp == Scores::idlest_warp && n + 1 < chunks;
         GateRows<P::chunk> next_gates;
         if (scans)
             sequence.ask_gates(next_gates, next, w.rows(next), lane);
@@ -138,13 +137,13 @@ extern "C" __global__ void __launch_bounds__(P::threads)
         const LaneAddress v_at = warp_columns(slot + Slot::v_at, warp, lane);
         TokenColumns values, queries;
         multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane);
+        if (scans)
+            next_gates.put(gates_of(n + 1), scale, lane);
         take_values(values, v_at, gates.value(), lane);
         __syncthreads();
         solve(values, triangle, shared + Layout::t_at, warp, lane);
 
         finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane);
-        if (scans)
-            next_gates.put(gates_of(n + 1), scale, lane);
     }
     __syncthreads();
     if (chunks > 0) {

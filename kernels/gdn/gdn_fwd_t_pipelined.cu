@@ -7,10 +7,11 @@
 //
 //     wait for the chunk's copies                                                      barrier
 //     write O of the chunk before; copy the chunk STAGES - 1 ahead into its slot
+//     S^T K^T, S^T Q^T         own rows
 //     P = Gamma o Q K^T        this warp's blocks, to shared memory
-//     X^T, V'^T, S^T Q^T       own rows                                                barrier
+//                              one warp: the next chunk's tables of decay
+//     X^T, V'^T                own rows                                                barrier
 //     O^T, S^T                 own rows; O^T to where V was
-//     one warp: the next chunk's tables of decay
 //
 // With one stage the copies are the chunk's own, and are waited for at once.
 //
@@ -122,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(P::threads)
             copy_groups_wait<0>();
             __syncthreads();
         }
-        const bool scans = n % P::warps == warp && n + 1 < chunks;
+        const bool scans = warp == Scores::idlest_warp && n + 1 < chunks;
         GateRows<P::chunk> next_gates;
         if (scans)
             sequence.ask_gates(next_gates, next, w.rows(next), lane);
@@ -132,12 +133,12 @@ extern "C" __global__ void __launch_bounds__(P::threads)
         const LaneAddress v_at = warp_columns(slot + Slot::v_at, warp, lane);
         TokenColumns values, queries;
         multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane);
+        if (scans)
+            next_gates.put(gates_of(n + 1), scale, lane);
         take_values(values, v_at, gates.value(), lane);
         solve(values, slot + Slot::t_at, lane);
         __syncthreads();
         finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane);
-        if (scans)
-            next_gates.put(gates_of(n + 1), scale, lane);
     }
     __syncthreads();
     if (chunks > 0) {

@@ -95,8 +95,7 @@ KKT_DEVICE void multiply_state_twice(Rows<M, P::chunk / 8> &of_keys,
 
 // Whether a warp has the registers for S^T Q^T and its scores beside S^T K^T: each operand of K is
 // loaded once then. Otherwise S^T Q^T comes last, a part of the tokens at a time.
-constexpr bool kQueriesEarly =
-    kRowTiles == 1 && P::chunk <= 64 && Scores::strips == 1 && P::dk <= 128;
+constexpr bool kQueriesEarly = kRowTiles * P::chunk <= 64 && Scores::strips == 1 && P::dk <= 128;
 constexpr int kOutputParts = kQueriesEarly || P::chunk <= 32 ? 1 : kRowTiles;
 
 // S^T K^T of the warp's rows, S^T Q^T where it comes early, and the warp's share of the scores, to
