@@ -1,12 +1,16 @@
-/* The fragment style of gdn_fwd: Gamma, A and its masked copy live in registers, and so does the
- * state.
- *
- * Model-only: parameters and footprint, no device code yet. */
-#include "kernels/gdn/fused.h"
+/* The fragment style of gdn_fwd: Gamma, A and P live in the registers of the warps that own their
+ * tokens, and so does the state. See gdn_fwd_fragment.cu. */
+#include "kernels/gdn/mma.h"
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS };
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, TABLES, SOLVE, PARAMS };
 
-static const kkt_param params[] = {
+enum { IN_REGISTERS, IN_SHARED };
+enum { SUBSTITUTE, INVERT };
+
+static const char *const table_names[] = {"registers", "shared"};
+static const char *const solve_names[] = {"substitute", "invert"};
+
+static const kkt_param params[PARAMS] = {
     [CHUNK] = {.name = "chunk",
                .macro = "KKT_CHUNK",
                .help = "tokens of a chunk",
@@ -21,47 +25,103 @@ static const kkt_param params[] = {
                   .fallback = 64},
     [THREADS] = {.name = "threads",
                  .macro = "KKT_THREADS",
-                 .help = "threads a block; they share the register tables",
-                 .count = 2,
-                 .values = {128, 256},
+                 .help = "threads a block; they share the rows of the tables",
+                 .count = 3,
+                 .values = {64, 128, 256},
                  .fallback = 128},
+    [TABLES] = {.name = "tables",
+                .macro = "KKT_TABLES",
+                .help = "where a chunk's tables are kept",
+                .count = 2,
+                .values = {0, 1},
+                .names = table_names,
+                .fallback = 0},
+    [SOLVE] = {.name = "solve",
+               .macro = "KKT_SOLVE",
+               .help = "the chunk's triangular system: by substitution, or by its inverse",
+               .count = 2,
+               .values = {0, 1},
+               .names = solve_names,
+               .fallback = 0},
 };
+
+static kkt_gdn_mma sizes(const kkt_values *problem, const kkt_values *config) {
+    return kkt_gdn_mma_sizes(problem, config->v[CHUNK], config->v[BLOCK_DV], config->v[THREADS],
+                             false);
+}
 
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                        char *reason, size_t size) {
-    (void)arch;
-    return kkt_gdn_block_dv_fits(problem, config->v[BLOCK_DV], reason, size);
+    const kkt_gdn_mma m = sizes(problem, config);
+    return kkt_gdn_mma_applicable(problem, &m, arch, reason, size) &&
+           kkt_gdn_mma_rows_fit(&m, reason, size);
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
-    const int64_t c = config->v[CHUNK], dk = problem->v[KKT_GDN_DK], block_dv = config->v[BLOCK_DV];
-    const int element = (int)kkt_dtype_bytes((kkt_dtype)problem->v[KKT_GDN_DTYPE]);
+    const kkt_gdn_mma m = sizes(problem, config);
+    const bool shared = config->v[TABLES] == IN_SHARED;
     (void)arch;
-    const kkt_gdn_style style = {.style = KKT_STYLE_FRAGMENT,
-                                 .given_t = false,
-                                 .block_dv = block_dv,
-                                 .threads = config->v[THREADS],
-                                 .products = 6};
-    kkt_gdn_fused_footprint(problem, c, &style, out);
-    kkt_footprint_role(out, "all", out->threads);
-    kkt_gdn_register_table(out, "gamma", c, c, 0);
-    kkt_gdn_register_table(out, "a", c, c, 0);
-    kkt_gdn_register_table(out, "a_mat", c, c, 0);
-    kkt_gdn_register_table(out, "state", dk, block_dv, 0);
-    kkt_gdn_register_table(out, "o", c, block_dv, 0);
-    kkt_gdn_shared_tile(out, "q", c, dk, element, 1);
-    kkt_gdn_shared_tile(out, "k", c, dk, element, 1);
-    kkt_gdn_shared_tile(out, "v", c, block_dv, element, 1);
-    kkt_gdn_shared_tile(out, "x", c, block_dv, element, 1); /* operand of T X, then of the update */
-    kkt_gdn_shared_tile(out, "t", c, c, element, 1);
-    kkt_gdn_shared_tile(out, "gates", 2, c, 4, 1);
-    kkt_gdn_estimate_instructions(out, false);
+    kkt_gdn_mma_footprint(problem, &m, KKT_STYLE_FRAGMENT, out);
+    kkt_gdn_mma_row_tiles(out, &m);
+    kkt_gdn_mma_triangle(out, &m);
+    if (config->v[SOLVE] == INVERT)
+        kkt_gdn_mma_blocks(out, &m, "t", 1);
+    if (shared)
+        kkt_gdn_mma_blocks(out, &m, "scores", 1);
+    kkt_gdn_mma_row_registers(out, &m, shared, config->v[SOLVE] == SUBSTITUTE);
 }
+
+static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                    kkt_text *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_mma_defines(problem, &fp, false, out);
+}
+
+static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                 kkt_plan *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_mma_plan(problem, &fp, false, out);
+}
+
+static const char *const sources[] = {
+    "gdn/gdn_fwd_fragment.cu",
+    "device/async_copy.cuh",
+    "device/block_inverse.cuh",
+    "device/convert.cuh",
+    "device/copy_ring.cuh",
+    "device/fragment.cuh",
+    "device/gate.cuh",
+    "device/matrix_move.cuh",
+    "device/mma_sync.cuh",
+    "device/padded_tile.cuh",
+    "device/register_blocks.cuh",
+    "device/right_operand.cuh",
+    "device/swizzle.cuh",
+    "device/types.cuh",
+    "gdn/chunk_gates.cuh",
+    "gdn/chunk_scores.cuh",
+    "gdn/chunk_tiles.cuh",
+    "gdn/fragment_tiles.cuh",
+    "gdn/mma_parameters.cuh",
+    "gdn/mma_work.cuh",
+    "gdn/sequence.cuh",
+    "gdn/token_rows.cuh",
+    "gdn/transposed_rows.cuh",
+    "gdn/triangle.cuh",
+    NULL,
+};
 
 const kkt_variant kkt_gdn_fwd_fragment = {
     .style = KKT_STYLE_FRAGMENT,
-    .params = {"parameter", params, sizeof params / sizeof params[0]},
+    .params = {"parameter", params, PARAMS},
+    .source = "gdn/gdn_fwd_fragment.cu",
+    .sources = sources,
     .applicable = applicable,
     .footprint = footprint,
+    .defines = defines,
+    .plan = plan,
+    .tolerance = kkt_gdn_tolerance,
 };

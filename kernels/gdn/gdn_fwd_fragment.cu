@@ -149,8 +149,8 @@ KKT_DEVICE void invert_and_multiply(const Triangle &triangle, u8 *t, const Place
 // Grid: x splits of dv, then value heads, then sequences.
 extern "C" __global__ void __launch_bounds__(P::threads)
     gdn_fwd(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
-            const void *cu_seqlens, const float *h0, u16 *o, float *ht, i64 tokens, int heads_k,
-            int heads_v, int cu_seqlens_wide, float scale) {
+            const float *h0, const int *cu_seqlens, u16 *o, float *ht, i64 tokens, int heads_k,
+            int heads_v, float scale) {
     extern __shared__ __align__(1024) u8 shared[];
     u8 *const score_blocks = shared + Layout::scores_at;
     const Triangle triangle = {shared + Layout::triangle_at};
@@ -158,8 +158,7 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
     const int lane = threadIdx.x % kWarp;
 
-    const Problem p = {q, k,  v,      beta,    g,       nullptr,         cu_seqlens, h0,
-                       o, ht, tokens, heads_k, heads_v, cu_seqlens_wide, scale};
+    const Problem p = {q, k, v, beta, g, nullptr, h0, cu_seqlens, o, ht, tokens, heads_k, heads_v};
     const Work w = Work::find(p);
     const Sequence sequence = Sequence::make(p, w);
     const TokenGrid grid = TokenGrid::make(warp);

@@ -73,8 +73,8 @@ KKT_DEVICE TableOperands make_scores(const Places &at, const Gates &gates, float
 // Grid: x splits of dv, then value heads, then sequences.
 extern "C" __global__ void __launch_bounds__(P::threads)
     gdn_fwd_t(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
-              const u16 *t, const void *cu_seqlens, const float *h0, u16 *o, float *ht, i64 tokens,
-              int heads_k, int heads_v, int cu_seqlens_wide, float scale) {
+              const u16 *t, const float *h0, const int *cu_seqlens, u16 *o, float *ht, i64 tokens,
+              int heads_k, int heads_v, float scale) {
     extern __shared__ __align__(1024) u8 shared[];
     u8 *const score_blocks = shared + Layout::scores_at;
     u8 *const t_blocks = shared + Layout::t_at;
@@ -82,14 +82,9 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
     const int lane = threadIdx.x % kWarp;
 
-    const Problem p = {q,          k,
-                       v,          kForm == kTBeta ? nullptr : beta,
-                       g,          t,
-                       cu_seqlens, h0,
-                       o,          ht,
-                       tokens,     heads_k,
-                       heads_v,    cu_seqlens_wide,
-                       scale};
+    const Problem p = {
+        q,      k,       v,      kForm == kTBeta ? nullptr : beta, g, t, h0, cu_seqlens, o, ht,
+        tokens, heads_k, heads_v};
     const Work w = Work::find(p);
     const Sequence sequence = Sequence::make(p, w);
     const TMatrix t_matrix = TMatrix::make(p, w);

@@ -1,14 +1,10 @@
-/* The pipelined style of gdn_fwd_t: operands and T in a ring in shared memory, accumulators in
- * registers.
- *
- * Model-only: parameters and footprint, no device code yet. */
-#include "kernels/gdn/fused.h"
+/* The pipelined style of gdn_fwd_t: q, k, v and T in a ring in shared memory, the state and all
+ * that depends on it in registers. See gdn_fwd_t_pipelined.cu. */
+#include "kernels/gdn/mma.h"
 
-#include <stdio.h>
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, STAGES, PARAMS };
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, STAGES };
-
-static const kkt_param params[] = {
+static const kkt_param params[PARAMS] = {
     [CHUNK] = {.name = "chunk",
                .macro = "KKT_CHUNK",
                .help = "tokens of a chunk",
@@ -24,55 +20,92 @@ static const kkt_param params[] = {
     [THREADS] = {.name = "threads",
                  .macro = "KKT_THREADS",
                  .help = "threads a block; each copies and computes",
-                 .count = 2,
-                 .values = {128, 256},
+                 .count = 3,
+                 .values = {64, 128, 256},
                  .fallback = 128},
     [STAGES] = {.name = "stages",
                 .macro = "KKT_STAGES",
-                .help = "slots of the ring of q, k and v",
-                .count = 3,
-                .values = {2, 3, 4},
+                .help = "slots of the ring of a chunk's inputs; 1: nothing is in flight",
+                .count = 4,
+                .values = {1, 2, 3, 4},
                 .fallback = 2},
 };
 
+static kkt_gdn_mma sizes(const kkt_values *problem, const kkt_values *config) {
+    return kkt_gdn_mma_sizes(problem, config->v[CHUNK], config->v[BLOCK_DV], config->v[THREADS],
+                             true);
+}
+
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                        char *reason, size_t size) {
-    if (!arch->has_cp_async) {
-        snprintf(reason, size, "%s has no asynchronous copy for the producer warps", arch->name);
-        return false;
-    }
-    return kkt_gdn_block_dv_fits(problem, config->v[BLOCK_DV], reason, size);
+    const kkt_gdn_mma m = sizes(problem, config);
+    return kkt_gdn_mma_applicable(problem, &m, arch, reason, size) &&
+           kkt_gdn_mma_chain_fits(&m, reason, size);
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
-    const int64_t c = config->v[CHUNK], dk = problem->v[KKT_GDN_DK], block_dv = config->v[BLOCK_DV];
+    const kkt_gdn_mma m = sizes(problem, config);
     const int64_t stages = config->v[STAGES];
-    const int element = (int)kkt_dtype_bytes((kkt_dtype)problem->v[KKT_GDN_DTYPE]);
     (void)arch;
-    const kkt_gdn_style style = {.style = KKT_STYLE_PIPELINED,
-                                 .given_t = true,
-                                 .block_dv = block_dv,
-                                 .threads = config->v[THREADS],
-                                 .products = 5};
-    kkt_gdn_fused_footprint(problem, c, &style, out);
-    kkt_footprint_role(out, "all", out->threads);
-    kkt_gdn_register_table(out, "p", c, c, 0);
-    kkt_gdn_register_table(out, "state", dk, block_dv, 0);
-    kkt_gdn_register_table(out, "o", c, block_dv, 0);
-    kkt_gdn_shared_tile(out, "q", c, dk, element, stages);
-    kkt_gdn_shared_tile(out, "k", c, dk, element, stages);
-    kkt_gdn_shared_tile(out, "v", c, block_dv, element, stages);
-    kkt_gdn_shared_tile(out, "x", c, block_dv, element, 1);
-    kkt_gdn_shared_tile(out, "t", c, c, element, stages);
-    kkt_gdn_shared_tile(out, "p", c, c, element, 1);
-    kkt_gdn_shared_tile(out, "gates", 2, c, 4, stages);
-    kkt_gdn_estimate_instructions(out, false);
+    kkt_gdn_mma_footprint(problem, &m, KKT_STYLE_PIPELINED, out);
+    kkt_gdn_mma_tile(out, "k", m.chunk, m.dk, stages);
+    kkt_gdn_mma_tile(out, "q", m.chunk, m.dk, stages);
+    kkt_gdn_mma_tile(out, "v", m.chunk, m.block_dv, stages);
+    kkt_gdn_mma_blocks(out, &m, "t", stages);
+    kkt_gdn_mma_blocks(out, &m, "scores", 1);
+    kkt_gdn_mma_gates(out, &m, 2);
+    kkt_gdn_mma_chain_registers(out, &m, false);
 }
+
+static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                    kkt_text *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_mma_defines(problem, &fp, true, out);
+}
+
+static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                 kkt_plan *out) {
+    kkt_footprint fp;
+    footprint(problem, config, arch, &fp);
+    kkt_gdn_mma_plan(problem, &fp, true, out);
+}
+
+static const char *const sources[] = {
+    "gdn/gdn_fwd_t_pipelined.cu",
+    "device/async_copy.cuh",
+    "device/convert.cuh",
+    "device/copy_groups.cuh",
+    "device/copy_ring.cuh",
+    "device/fragment.cuh",
+    "device/gate.cuh",
+    "device/matrix_move.cuh",
+    "device/mma_sync.cuh",
+    "device/padded_tile.cuh",
+    "device/register_blocks.cuh",
+    "device/right_operand.cuh",
+    "device/swizzle.cuh",
+    "device/types.cuh",
+    "gdn/chunk_gates.cuh",
+    "gdn/chunk_scores.cuh",
+    "gdn/chunk_tiles.cuh",
+    "gdn/mma_parameters.cuh",
+    "gdn/mma_work.cuh",
+    "gdn/sequence.cuh",
+    "gdn/transposed_chain.cuh",
+    "gdn/transposed_rows.cuh",
+    NULL,
+};
 
 const kkt_variant kkt_gdn_fwd_t_pipelined = {
     .style = KKT_STYLE_PIPELINED,
-    .params = {"parameter", params, sizeof params / sizeof params[0]},
+    .params = {"parameter", params, PARAMS},
+    .source = "gdn/gdn_fwd_t_pipelined.cu",
+    .sources = sources,
     .applicable = applicable,
     .footprint = footprint,
+    .defines = defines,
+    .plan = plan,
+    .tolerance = kkt_gdn_tolerance,
 };

@@ -21,7 +21,7 @@
 //               T: TBlocks on and below the diagonal }
 //     scores    P, blocks of 512 bytes
 //     gates     ChunkGates, twice
-#include "device/copy_group.cuh"
+#include "device/copy_groups.cuh"
 #include "device/types.cuh"
 #include "gdn/chunk_gates.cuh"
 #include "gdn/chunk_scores.cuh"
@@ -62,21 +62,16 @@ KKT_DEVICE void solve(TokenColumns &x, const u8 *t_blocks, int lane) {
 // Grid: x splits of dv, then value heads, then sequences.
 extern "C" __global__ void __launch_bounds__(P::threads)
     gdn_fwd_t(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
-              const u16 *t, const void *cu_seqlens, const float *h0, u16 *o, float *ht, i64 tokens,
-              int heads_k, int heads_v, int cu_seqlens_wide, float scale) {
+              const u16 *t, const float *h0, const int *cu_seqlens, u16 *o, float *ht, i64 tokens,
+              int heads_k, int heads_v, float scale) {
     extern __shared__ __align__(1024) u8 shared[];
     u8 *scores = shared + Layout::scores_at;
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
     const int lane = threadIdx.x % kWarp;
 
-    const Problem p = {q,          k,
-                       v,          kForm == kTBeta ? nullptr : beta,
-                       g,          t,
-                       cu_seqlens, h0,
-                       o,          ht,
-                       tokens,     heads_k,
-                       heads_v,    cu_seqlens_wide,
-                       scale};
+    const Problem p = {
+        q,      k,       v,      kForm == kTBeta ? nullptr : beta, g, t, h0, cu_seqlens, o, ht,
+        tokens, heads_k, heads_v};
     const Work w = Work::find(p);
     const Sequence sequence = Sequence::make(p, w);
     const TMatrix t_matrix = TMatrix::make(p, w);
@@ -114,13 +109,13 @@ extern "C" __global__ void __launch_bounds__(P::threads)
         const u8 *slot = slot_of(n);
         const Gates gates = gates_of(n);
         const i64 next = (n + 1) * P::chunk;
-        copy_groups_wait<larger(kStages - 2, 0)>();
+        copy_group_wait<larger(kStages - 2, 0)>();
         __syncthreads();
         if (n > 0)
             sequence.store_output(slot_of(n - 1) + Slot::v_at, next - 2 * P::chunk, P::chunk);
         ask(n + kStages - 1);
         if (kStages == 1) {
-            copy_groups_wait<0>();
+            copy_group_wait<0>();
             __syncthreads();
         }
         const bool scans = warp == Scores::idlest_warp && n + 1 < chunks;

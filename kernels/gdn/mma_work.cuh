@@ -6,16 +6,14 @@
 
 struct Problem {
     const u16 *q, *k, *v;
-    const float *beta, *g;  // g NULL: no gate
-    const u16 *t;           // NULL where T is made on chip
-    const void *cu_seqlens; // NULL: every batch entry is one sequence of `tokens`
-    const float *h0;        // NULL: the states begin at 0
+    const float *beta, *g; // g NULL: no gate
+    const u16 *t;          // NULL where T is made on chip
+    const float *h0;       // NULL: the states begin at 0
+    const int *cu_seqlens; // NULL: every batch entry is one sequence of `tokens`
     u16 *o;
     float *ht;
     i64 tokens;
     int heads_k, heads_v;
-    int cu_seqlens_wide; // cu_seqlens holds 64-bit integers
-    float scale;
 };
 
 // A sequence, from its first chunk to its last. Blocks that share a head are neighbours in the
@@ -36,8 +34,8 @@ struct Work {
         w.column = (int)(blockIdx.x % P::splits) * P::block_dv;
         w.state = (i64)head * P::dk * P::dv + w.column;
         if (p.cu_seqlens) {
-            w.first = start(p, sequence);
-            w.length = start(p, sequence + 1) - w.first;
+            w.first = p.cu_seqlens[sequence];
+            w.length = p.cu_seqlens[sequence + 1] - w.first;
         } else {
             w.first = sequence * p.tokens;
             w.length = p.tokens;
@@ -48,11 +46,5 @@ struct Work {
     // Valid rows of the chunk that begins `at` tokens into the sequence.
     __device__ __forceinline__ int rows(i64 at) const {
         return length - at < P::chunk ? (int)(length - at) : P::chunk;
-    }
-
-  private:
-    KKT_DEVICE i64 start(const Problem &p, u32 n) {
-        return p.cu_seqlens_wide ? ((const i64 *)p.cu_seqlens)[n]
-                                 : (i64)((const int *)p.cu_seqlens)[n];
     }
 };
