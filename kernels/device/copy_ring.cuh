@@ -30,30 +30,39 @@ template <int ROWS, int COLUMNS, int THREADS> struct TileShare {
         return (even || row < step) && row + round * step < valid;
     }
 
-    // Asks for the tile whose first row is at `source`. Rows from `valid` on become zeros.
-    __device__ __forceinline__ void copy(u8 *tile, const u16 *source, int valid) const {
-        u8 *to = tile + tile_at;
-        if (even && valid == ROWS) {
-#pragma unroll
-            for (int n = 0; n < rounds; ++n)
-                async_copy_16(to + Tile::at(n * step, 0), source + (from + n * stride), true);
-        } else {
-#pragma unroll 1
-            for (int n = 0; n < rounds; ++n)
-                if (has(n, ROWS))
-                    async_copy_16(to + Tile::at(n * step, 0),
-                                  has(n, valid) ? source + (from + n * stride) : source,
-                                  has(n, valid));
-        }
+    // Asks for one round of a whole tile whose first row is at `source`.
+    __device__ __forceinline__ void copy_round(u8 *tile, const u16 *source, int n) const {
+        if (has(n, ROWS))
+            async_copy_16(tile + tile_at + Tile::at(n * step, 0), source + (from + n * stride),
+                          true);
     }
 
-    // Writes the tile to where its first row is to be; rows from `valid` on stay as they are.
-    __device__ __forceinline__ void store(const u8 *tile, u16 *destination, int valid) const {
-        const u8 *units = tile + tile_at;
+    // Asks for a tile of which `valid` rows are there; the others become zeros.
+    __device__ __forceinline__ void copy(u8 *tile, const u16 *source, int valid) const {
+        if (valid == ROWS) {
 #pragma unroll
+            for (int n = 0; n < rounds; ++n)
+                copy_round(tile, source, n);
+            return;
+        }
+#pragma unroll 1
         for (int n = 0; n < rounds; ++n)
-            if (has(n, valid))
-                *(uint4 *)(destination + (from + n * stride)) =
-                    *(const uint4 *)(units + Tile::at(n * step, 0));
+            if (has(n, ROWS))
+                async_copy_16(tile + tile_at + Tile::at(n * step, 0),
+                              has(n, valid) ? source + (from + n * stride) : source, has(n, valid));
+    }
+
+    // Writes one round of a tile to where its first row is to be, as far as `valid` rows go.
+    __device__ __forceinline__ void store_round(const u8 *tile, u16 *destination, int n,
+                                                int valid) const {
+        if (has(n, valid))
+            *(uint4 *)(destination + (from + n * stride)) =
+                *(const uint4 *)(tile + tile_at + Tile::at(n * step, 0));
+    }
+
+    __device__ __forceinline__ void store(const u8 *tile, u16 *destination, int valid) const {
+#pragma unroll 1
+        for (int n = 0; n < rounds; ++n)
+            store_round(tile, destination, n, valid);
     }
 };

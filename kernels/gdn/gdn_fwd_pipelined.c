@@ -2,7 +2,7 @@
  * depends on it in registers. See gdn_fwd_pipelined.cu. */
 #include "kernels/gdn/mma.h"
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, STAGES, SOLVE, PARAMS };
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, MIN_BLOCKS, STAGES, SOLVE, PARAMS };
 
 enum { SUBSTITUTE, INVERT };
 
@@ -27,6 +27,12 @@ static const kkt_param params[PARAMS] = {
                  .count = 3,
                  .values = {64, 128, 256},
                  .fallback = 128},
+    [MIN_BLOCKS] = {.name = "min_blocks",
+                    .macro = "KKT_MIN_BLOCKS",
+                    .help = "blocks to be resident, asked of the compiler; 0: none",
+                    .count = 5,
+                    .values = {0, 2, 3, 4, 6},
+                    .fallback = 0},
     [STAGES] = {.name = "stages",
                 .macro = "KKT_STAGES",
                 .help = "slots of the ring of a chunk's inputs; 1: nothing is in flight",
@@ -44,7 +50,7 @@ static const kkt_param params[PARAMS] = {
 
 static kkt_gdn_mma sizes(const kkt_values *problem, const kkt_values *config) {
     return kkt_gdn_mma_sizes(problem, config->v[CHUNK], config->v[BLOCK_DV], config->v[THREADS],
-                             false);
+                             config->v[MIN_BLOCKS], false);
 }
 
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

@@ -6,7 +6,6 @@
 // Each warp owns rows of the transposed state (transposed_chain.cuh):
 //
 //     wait for the chunk's copies                                                      barrier
-//     write O of the chunk before; copy the chunk STAGES - 1 ahead into its slot
 //     N, D                     this warp's blocks of the system (triangle.cuh)
 //     P = Gamma o Q K^T        this warp's blocks, to shared memory
 //     X^T                      own rows                                                barrier
@@ -18,7 +17,7 @@
 //
 // Shared memory:
 //
-//     slots     STAGES x { K, Q: PaddedTile CHUNK x DK; V, later O: PaddedTile CHUNK x BLOCK_DV }
+//     ring      chunk_ring.cuh
 //     scores    P, blocks of 512 bytes
 //     triangle  N, D and scratch
 //     t         T, blocks of 512 bytes (SOLVE invert only)
@@ -26,6 +25,7 @@
 #include "device/copy_groups.cuh"
 #include "device/types.cuh"
 #include "gdn/chunk_gates.cuh"
+#include "gdn/chunk_ring.cuh"
 #include "gdn/chunk_scores.cuh"
 #include "gdn/chunk_tiles.cuh"
 #include "gdn/mma_parameters.cuh"
@@ -39,14 +39,10 @@ constexpr Solve kSolve = (Solve)KKT_SOLVE;
 
 using Gates = ChunkGates<P::chunk>;
 
-struct Slot {
-    static constexpr int q_at = KeyTile::bytes;
-    static constexpr int v_at = q_at + KeyTile::bytes;
-    static constexpr int bytes = v_at + ValueTile::bytes;
-};
+using Ring = ChunkRing<kStages, false>;
 
 struct Layout {
-    static constexpr int scores_at = kStages * Slot::bytes;
+    static constexpr int scores_at = Ring::bytes;
     static constexpr int triangle_at = scores_at + P::blocks * kOperandBytes;
     static constexpr int t_at = triangle_at + Triangle::bytes;
     static constexpr int gates_at = t_at + (kSolve == kInvert ? P::blocks * kOperandBytes : 0);
@@ -70,7 +66,7 @@ KKT_DEVICE void solve(TokenColumns &x, const Triangle &triangle, u8 *t, int warp
 }
 
 // Grid: x splits of dv, then value heads, then sequences.
-extern "C" __global__ void __launch_bounds__(P::threads)
+extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     gdn_fwd(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
             const float *h0, const int *cu_seqlens, u16 *o, float *ht, i64 tokens, int heads_k,
             int heads_v, float scale) {
@@ -83,23 +79,13 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     const Problem p = {q, k, v, beta, g, nullptr, h0, cu_seqlens, o, ht, tokens, heads_k, heads_v};
     const Work w = Work::find(p);
     const Sequence sequence = Sequence::make(p, w);
-    const auto slot_of = [&](i64 n) { return shared + n % kStages * Slot::bytes; };
-    const auto gates_of = [&](i64 n) {
+    const TMatrix t_matrix = {};
+    const int chunks = (int)((w.length + P::chunk - 1) / P::chunk);
+    const Ring ring = {shared, sequence, t_matrix, w, chunks};
+    const auto gates_of = [&](int n) {
         return Gates{(float *)(shared + Layout::gates_at + n % 2 * Gates::bytes)};
     };
-    const i64 chunks = (w.length + P::chunk - 1) / P::chunk;
-    const auto ask = [&](i64 n) {
-        if (n < chunks) {
-            u8 *slot = slot_of(n);
-            const i64 at = n * P::chunk;
-            sequence.ask_keys(slot, slot + Slot::q_at, at, w.rows(at));
-            sequence.ask_values(slot + Slot::v_at, at, w.rows(at));
-        }
-        copy_group_end();
-    };
-
-    for (int n = 0; n < kStages - 1; ++n)
-        ask(n);
+    ring.begin();
     StateColumns state;
     state.clear();
     const i64 own = w.state + warp * kRowTiles * 16; // this warp's columns of the state
@@ -112,16 +98,17 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     }
 
 #pragma unroll 1
-    for (i64 n = 0; n < chunks; ++n) {
-        const u8 *slot = slot_of(n);
+    for (int n = 0; n < chunks; ++n) {
+        const u8 *slot = ring.slot(n);
         const Gates gates = gates_of(n);
-        const i64 next = (n + 1) * P::chunk;
+        const i64 next = (i64)(n + 1) * P::chunk;
+        const Ring::Turn turn = ring.turn(n);
         copy_group_wait<larger(kStages - 2, 0)>();
         __syncthreads();
-        if (n > 0)
-            sequence.store_output(slot_of(n - 1) + Slot::v_at, next - 2 * P::chunk, P::chunk);
-        ask(n + kStages - 1);
+        if (kStages == 1 || !kQueriesEarly)
+            turn.all();
         if (kStages == 1) {
+            copy_group_end();
             copy_group_wait<0>();
             __syncthreads();
         }
@@ -131,24 +118,27 @@ extern "C" __global__ void __launch_bounds__(P::threads)
             sequence.ask_gates(next_gates, next, w.rows(next), lane);
 
         const LaneAddress k_at = KeyTile::lane_address(slot, lane);
-        const LaneAddress q_at = KeyTile::lane_address(slot + Slot::q_at, lane);
+        const LaneAddress q_at = KeyTile::lane_address(slot + Ring::q_at, lane);
         triangle.make(k_at, gates, warp, lane);
-        const LaneAddress v_at = warp_columns(slot + Slot::v_at, warp, lane);
+        const LaneAddress v_at = warp_columns(slot + Ring::v_at, warp, lane);
         TokenColumns values, queries;
-        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane);
+        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane,
+                       [&](int step) {
+                           if (kStages > 1)
+                               turn.step(step);
+                       });
+        copy_group_end();
         if (scans)
             next_gates.put(gates_of(n + 1), scale, lane);
         take_values(values, v_at, gates.value(), lane);
         __syncthreads();
         solve(values, triangle, shared + Layout::t_at, warp, lane);
 
-        finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane);
+        finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane, [] {});
     }
     __syncthreads();
-    if (chunks > 0) {
-        const i64 at = (chunks - 1) * P::chunk;
-        sequence.store_output(slot_of(chunks - 1) + Slot::v_at, at, w.rows(at));
-    }
+    if (chunks > 0)
+        ring.store_output(chunks - 1);
     if (ht)
         store_state(state, ht + own, lane);
 }

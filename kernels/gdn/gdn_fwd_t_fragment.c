@@ -2,7 +2,7 @@
  * that own their tokens, and so does the state. See gdn_fwd_t_fragment.cu. */
 #include "kernels/gdn/mma.h"
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, TABLES, PARAMS };
+enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, MIN_BLOCKS, TABLES, PARAMS };
 
 enum { IN_REGISTERS, IN_SHARED };
 
@@ -27,6 +27,12 @@ static const kkt_param params[PARAMS] = {
                  .count = 3,
                  .values = {64, 128, 256},
                  .fallback = 128},
+    [MIN_BLOCKS] = {.name = "min_blocks",
+                    .macro = "KKT_MIN_BLOCKS",
+                    .help = "blocks to be resident, asked of the compiler; 0: none",
+                    .count = 5,
+                    .values = {0, 2, 3, 4, 6},
+                    .fallback = 0},
     [TABLES] = {.name = "tables",
                 .macro = "KKT_TABLES",
                 .help = "where a chunk's tables are kept",
@@ -38,7 +44,7 @@ static const kkt_param params[PARAMS] = {
 
 static kkt_gdn_mma sizes(const kkt_values *problem, const kkt_values *config) {
     return kkt_gdn_mma_sizes(problem, config->v[CHUNK], config->v[BLOCK_DV], config->v[THREADS],
-                             true);
+                             config->v[MIN_BLOCKS], true);
 }
 
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

@@ -71,7 +71,7 @@ KKT_DEVICE TableOperands make_scores(const Places &at, const Gates &gates, float
 }
 
 // Grid: x splits of dv, then value heads, then sequences.
-extern "C" __global__ void __launch_bounds__(P::threads)
+extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     gdn_fwd_t(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
               const u16 *t, const float *h0, const int *cu_seqlens, u16 *o, float *ht, i64 tokens,
               int heads_k, int heads_v, float scale) {
@@ -94,22 +94,26 @@ extern "C" __global__ void __launch_bounds__(P::threads)
 
     StateStrips state;
     load_state(state, h0 ? h0 + w.state : nullptr, states, lane);
-    // The chunk from token `next` on: asked for, and its decay scanned.
+    const bool scans = warp == P::warps - 1;
+    GateRows<P::chunk> next_gates;
+    const auto ask_gates = [&](i64 next) {
+        if (scans && next < w.length)
+            sequence.ask_gates(next_gates, next, w.rows(next), lane);
+    };
+    // The chunk from token `next` on: asked for, and its decay, which was asked for, scanned.
     const auto ask = [&](i64 next) {
         const int rows = w.rows(next);
         sequence.ask_keys(shared, shared + Layout::q_at, next, rows);
         if (kTables == kTablesShared)
-            t_matrix.ask(t_blocks, next, rows, warp, lane);
+            t_matrix.ask(t_blocks, next, rows);
         if (next > 0)
             sequence.store_output(shared + Layout::v_at, next - P::chunk, P::chunk);
         sequence.ask_values(shared + Layout::v_at, next, rows);
-        if (warp == P::warps - 1) {
-            GateRows<P::chunk> row;
-            sequence.ask_gates(row, next, rows, lane);
-            row.put(gates, scale, lane);
-        }
+        if (scans)
+            next_gates.put(gates, scale, lane);
         put_rows<StateTile>(at.own_state, state, states);
     };
+    ask_gates(0);
     if (w.length > 0)
         ask(0);
 
@@ -120,6 +124,7 @@ extern "C" __global__ void __launch_bounds__(P::threads)
             load_t(t_rows, t_matrix, token, w.rows(token), grid, lane);
         async_copy_wait();
         __syncthreads();
+        ask_gates(token + P::chunk);
         if (kTables == kTablesInRegisters)
             scores = make_scores(at, gates, scale, grid, lane);
         else

@@ -6,24 +6,24 @@
 // chunk:
 //
 //     wait for the chunk's copies                                                      barrier
-//     write O of the chunk before; copy the chunk STAGES - 1 ahead into its slot
-//     S^T K^T, S^T Q^T         own rows
+//     S^T K^T, S^T Q^T         own rows; meanwhile O of the chunk before goes out, and the chunk
+//                              STAGES - 1 ahead comes in
 //     P = Gamma o Q K^T        this warp's blocks, to shared memory
 //                              one warp: the next chunk's tables of decay
-//     X^T, V'^T                own rows                                                barrier
-//     O^T, S^T                 own rows; O^T to where V was
+//     X^T, V'^T, S^T           own rows                                                barrier
+//     O^T                      own rows, to where V was
 //
 // With one stage the copies are the chunk's own, and are waited for at once.
 //
 // Shared memory:
 //
-//     slots     STAGES x { K, Q: PaddedTile CHUNK x DK; V, later O: PaddedTile CHUNK x BLOCK_DV;
-//               T: TBlocks on and below the diagonal }
+//     ring      chunk_ring.cuh
 //     scores    P, blocks of 512 bytes
 //     gates     ChunkGates, twice
 #include "device/copy_groups.cuh"
 #include "device/types.cuh"
 #include "gdn/chunk_gates.cuh"
+#include "gdn/chunk_ring.cuh"
 #include "gdn/chunk_scores.cuh"
 #include "gdn/chunk_tiles.cuh"
 #include "gdn/mma_parameters.cuh"
@@ -36,15 +36,10 @@ constexpr TForm kForm = (TForm)KKT_T_FORM;
 
 using Gates = ChunkGates<P::chunk>;
 
-struct Slot {
-    static constexpr int q_at = KeyTile::bytes;
-    static constexpr int v_at = q_at + KeyTile::bytes;
-    static constexpr int t_at = v_at + ValueTile::bytes;
-    static constexpr int bytes = t_at + P::blocks * TBlock::bytes;
-};
+using Ring = ChunkRing<kStages, true>;
 
 struct Layout {
-    static constexpr int scores_at = kStages * Slot::bytes;
+    static constexpr int scores_at = Ring::bytes;
     static constexpr int gates_at = scores_at + P::blocks * kOperandBytes;
     static constexpr int bytes = gates_at + 2 * Gates::bytes;
 };
@@ -60,7 +55,7 @@ KKT_DEVICE void solve(TokenColumns &x, const u8 *t_blocks, int lane) {
 }
 
 // Grid: x splits of dv, then value heads, then sequences.
-extern "C" __global__ void __launch_bounds__(P::threads)
+extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     gdn_fwd_t(const u16 *q, const u16 *k, const u16 *v, const float *beta, const float *g,
               const u16 *t, const float *h0, const int *cu_seqlens, u16 *o, float *ht, i64 tokens,
               int heads_k, int heads_v, float scale) {
@@ -75,24 +70,12 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     const Work w = Work::find(p);
     const Sequence sequence = Sequence::make(p, w);
     const TMatrix t_matrix = TMatrix::make(p, w);
-    const auto slot_of = [&](i64 n) { return shared + n % kStages * Slot::bytes; };
-    const auto gates_of = [&](i64 n) {
+    const int chunks = (int)((w.length + P::chunk - 1) / P::chunk);
+    const Ring ring = {shared, sequence, t_matrix, w, chunks};
+    const auto gates_of = [&](int n) {
         return Gates{(float *)(shared + Layout::gates_at + n % 2 * Gates::bytes)};
     };
-    const i64 chunks = (w.length + P::chunk - 1) / P::chunk;
-    const auto ask = [&](i64 n) {
-        if (n < chunks) {
-            u8 *slot = slot_of(n);
-            const i64 at = n * P::chunk;
-            sequence.ask_keys(slot, slot + Slot::q_at, at, w.rows(at));
-            sequence.ask_values(slot + Slot::v_at, at, w.rows(at));
-            t_matrix.ask(slot + Slot::t_at, at, w.rows(at), warp, lane);
-        }
-        copy_group_end();
-    };
-
-    for (int n = 0; n < kStages - 1; ++n)
-        ask(n);
+    ring.begin();
     StateColumns state;
     state.clear();
     const i64 own = w.state + warp * kRowTiles * 16; // this warp's columns of the state
@@ -105,16 +88,17 @@ extern "C" __global__ void __launch_bounds__(P::threads)
     }
 
 #pragma unroll 1
-    for (i64 n = 0; n < chunks; ++n) {
-        const u8 *slot = slot_of(n);
+    for (int n = 0; n < chunks; ++n) {
+        const u8 *slot = ring.slot(n);
         const Gates gates = gates_of(n);
-        const i64 next = (n + 1) * P::chunk;
+        const i64 next = (i64)(n + 1) * P::chunk;
+        const Ring::Turn turn = ring.turn(n);
         copy_group_wait<larger(kStages - 2, 0)>();
         __syncthreads();
-        if (n > 0)
-            sequence.store_output(slot_of(n - 1) + Slot::v_at, next - 2 * P::chunk, P::chunk);
-        ask(n + kStages - 1);
+        if (kStages == 1 || !kQueriesEarly)
+            turn.all();
         if (kStages == 1) {
+            copy_group_end();
             copy_group_wait<0>();
             __syncthreads();
         }
@@ -124,22 +108,25 @@ extern "C" __global__ void __launch_bounds__(P::threads)
             sequence.ask_gates(next_gates, next, w.rows(next), lane);
 
         const LaneAddress k_at = KeyTile::lane_address(slot, lane);
-        const LaneAddress q_at = KeyTile::lane_address(slot + Slot::q_at, lane);
-        const LaneAddress v_at = warp_columns(slot + Slot::v_at, warp, lane);
+        const LaneAddress q_at = KeyTile::lane_address(slot + Ring::q_at, lane);
+        const LaneAddress v_at = warp_columns(slot + Ring::v_at, warp, lane);
         TokenColumns values, queries;
-        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane);
+        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane,
+                       [&](int step) {
+                           if (kStages > 1)
+                               turn.step(step);
+                       });
+        copy_group_end();
         if (scans)
             next_gates.put(gates_of(n + 1), scale, lane);
         take_values(values, v_at, gates.value(), lane);
-        solve(values, slot + Slot::t_at, lane);
-        __syncthreads();
-        finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane);
+        solve(values, slot + Ring::t_at, lane);
+        finish_chunk(state, values, queries, scores, gates, k_at, q_at, v_at, lane,
+                     [] { __syncthreads(); });
     }
     __syncthreads();
-    if (chunks > 0) {
-        const i64 at = (chunks - 1) * P::chunk;
-        sequence.store_output(slot_of(chunks - 1) + Slot::v_at, at, w.rows(at));
-    }
+    if (chunks > 0)
+        ring.store_output(chunks - 1);
     if (ht)
         store_state(state, ht + own, lane);
 }

@@ -6,12 +6,13 @@
 enum { WARP = 32, BLOCK = 16, PAD = 8, OPERAND_BYTES = 512, PARTS = 2, REGISTERS = 256 };
 
 kkt_gdn_mma kkt_gdn_mma_sizes(const kkt_values *problem, int64_t chunk, int64_t block_dv,
-                              int64_t threads, bool given_t) {
+                              int64_t threads, int64_t min_blocks, bool given_t) {
     const int64_t strips = chunk / BLOCK;
     return (kkt_gdn_mma){.chunk = chunk,
                          .dk = problem->v[KKT_GDN_DK],
                          .block_dv = block_dv,
                          .threads = threads,
+                         .min_blocks = min_blocks,
                          .warps = threads / WARP,
                          .strips = strips,
                          .blocks = strips * (strips + 1) / 2,
@@ -25,10 +26,19 @@ bool kkt_gdn_mma_applicable(const kkt_values *problem, const kkt_gdn_mma *m, con
         return false;
     const int64_t blocks = problem->v[KKT_GDN_BATCH] * problem->v[KKT_GDN_SEQUENCES] *
                            problem->v[KKT_GDN_HEADS_V] * (problem->v[KKT_GDN_DV] / m->block_dv);
-    if (blocks <= INT32_MAX)
+    if (blocks > INT32_MAX) {
+        snprintf(reason, size, "%lld blocks are above the grid's limit of 2147483647",
+                 (long long)blocks);
+        return false;
+    }
+    if (m->min_blocks == 0)
         return true;
-    snprintf(reason, size, "%lld blocks are above the grid's limit of 2147483647",
-             (long long)blocks);
+    const long long left = arch->registers_per_sm / (m->min_blocks * m->threads) / 8 * 8;
+    if (left >= 96 && left < 255)
+        return true;
+    snprintf(reason, size, "min_blocks %lld of %lld threads leave %lld registers a thread: %s",
+             (long long)m->min_blocks, (long long)m->threads, left,
+             left < 96 ? "fragments take more" : "that is no limit");
     return false;
 }
 
@@ -97,6 +107,7 @@ void kkt_gdn_mma_footprint(const kkt_values *problem, const kkt_gdn_mma *m, kkt_
                                   .products = m->given_t ? 5 : 6};
     kkt_gdn_fused_footprint(problem, m->chunk, &common, out);
     kkt_footprint_role(out, "all", (int)m->threads);
+    out->min_blocks = (int)m->min_blocks;
     if (!m->given_t)
         return;
     const int64_t read = a.sequences * a.heads_v * t_bytes(a.tokens / a.sequences, m->chunk);

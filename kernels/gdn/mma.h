@@ -8,7 +8,7 @@
 
 /* A block's sizes. */
 typedef struct kkt_gdn_mma {
-    int64_t chunk, dk, block_dv, threads;
+    int64_t chunk, dk, block_dv, threads, min_blocks;
     int64_t warps;
     int64_t strips; /* of 16 tokens, a chunk */
     int64_t blocks; /* 16 x 16, on and below the diagonal of a chunk's tables */
@@ -16,7 +16,7 @@ typedef struct kkt_gdn_mma {
 } kkt_gdn_mma;
 
 kkt_gdn_mma kkt_gdn_mma_sizes(const kkt_values *problem, int64_t chunk, int64_t block_dv,
-                              int64_t threads, bool given_t);
+                              int64_t threads, int64_t min_blocks, bool given_t);
 
 /* Whether the architecture has the instructions and block_dv divides dv. */
 bool kkt_gdn_mma_applicable(const kkt_values *problem, const kkt_gdn_mma *m, const kkt_arch *arch,

@@ -17,6 +17,7 @@ struct P {
     static constexpr bool gated = KKT_GATED;
     static constexpr int threads = KKT_THREADS;
     static constexpr int warps = threads / kWarp;
+    static constexpr int min_blocks = KKT_MIN_BLOCKS > 0 ? KKT_MIN_BLOCKS : 1;
     static constexpr int splits = dv / block_dv; // blocks that share a head's chunk
     static constexpr int strips = chunk / 16;
     static constexpr int blocks = strips * (strips + 1) / 2; // 16 x 16, on and below the diagonal

@@ -61,43 +61,50 @@ struct Sequence {
 };
 
 // T of a sequence and head, as kkt_solve writes it. Blocks above the diagonal are zeros, and never
-// read.
+// read. In shared memory the others are a list of TBlocks.
 struct TMatrix {
+    static constexpr int units = P::chunk / 8; // of 16 bytes, a row
+    static constexpr int step = P::threads / units;
+    static constexpr int rounds = divide_up(P::chunk, step);
+
     const u16 *first; // the sequence's first row
     int stride;       // elements from row to row
+    int row, unit;    // this thread's, every `step` rows
 
     KKT_DEVICE TMatrix make(const Problem &p, const Work &w) {
-        return {p.t + (w.first * p.heads_v + w.head_v) * P::chunk, p.heads_v * P::chunk};
+        return {p.t + (w.first * p.heads_v + w.head_v) * P::chunk, p.heads_v * P::chunk,
+                (int)threadIdx.x / units, (int)threadIdx.x % units};
     }
 
-    // Asynchronous copies of the chunk's blocks, dealt out to the warps, into TBlocks.
-    __device__ __forceinline__ void ask(u8 *blocks, i64 at, int rows, int warp, int lane) const {
-        const u16 *chunk = first + at * stride;
-        u8 *to = blocks + TBlock::at(lane / 2, lane % 2);
-#pragma unroll
-        for (int n = 0; n < divide_up(P::blocks, P::warps); ++n) {
-            const int b = warp + n * P::warps;
-            const int strip = lower_block_row(b);
-            const int row = strip * 16 + lane / 2;
-            const int column = (b - lower_block(strip, 0)) * 16 + lane % 2 * 8;
-            const bool inside = row < rows;
-            if (b < P::blocks)
-                async_copy_16(to + b * TBlock::bytes, chunk + (inside ? row * stride + column : 0),
-                              inside);
-        }
+    // Asynchronous copies of one round of the chunk that begins `at` tokens into the sequence.
+    // Rows from `valid` on become zeros.
+    __device__ __forceinline__ void ask_round(u8 *blocks, i64 at, int n, int valid) const {
+        const int r = row + n * step;
+        const int strip = r / 16;
+        const bool inside = r < valid;
+        const u16 *source = first + at * stride;
+        if (r < P::chunk && unit / 2 <= strip)
+            async_copy_16(blocks + lower_block(strip, unit / 2) * TBlock::bytes +
+                              TBlock::at(r % 16, unit % 2),
+                          inside ? source + (r * stride + unit * 8) : source, inside);
+    }
+
+    __device__ __forceinline__ void ask(u8 *blocks, i64 at, int valid) const {
+#pragma unroll 1
+        for (int n = 0; n < rounds; ++n)
+            ask_round(blocks, at, n, valid);
     }
 
     // Block (i, j), j <= i, as an operand straight from global memory: a word is two neighbouring
     // elements.
-    __device__ __forceinline__ OperandTile load(i64 at, int rows, int i, int j, int lane) const {
+    __device__ __forceinline__ OperandTile load(i64 at, int valid, int i, int j, int lane) const {
         OperandTile block;
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
-            const int row = i * 16 + q % 2 * 8 + fragment_row(lane);
+            const int r = i * 16 + q % 2 * 8 + fragment_row(lane);
             const int column = j * 16 + q / 2 * 8 + fragment_column(lane);
             block.quarter[q] =
-                row < rows ? __ldg((const u32 *)(first + at * stride + (row * stride + column)))
-                           : 0;
+                r < valid ? __ldg((const u32 *)(first + at * stride + (r * stride + column))) : 0;
         }
         return block;
     }

@@ -61,12 +61,13 @@ KKT_DEVICE void multiply_state(Rows<M, N> &c, const Rows<M, P::dk / 8> &state,
     }
 }
 
-// Both at once, for K and Q; `use(step, keys)` gets the operands of K of each step.
-template <int M, class Use>
-KKT_DEVICE void multiply_state_twice(Rows<M, P::chunk / 8> &of_keys,
-                                     Rows<M, P::chunk / 8> &of_queries,
-                                     const Rows<M, P::dk / 8> &state, const LaneAddress &k,
-                                     const LaneAddress &q, const Use &use) {
+// Both at once, for K and Q; `use(step, keys)` gets the operands of K of each step, and
+// `meanwhile(step)` is what else is to be done in it.
+template <int M, class Use, class Meanwhile>
+KKT_DEVICE void
+multiply_state_twice(Rows<M, P::chunk / 8> &of_keys, Rows<M, P::chunk / 8> &of_queries,
+                     const Rows<M, P::dk / 8> &state, const LaneAddress &k, const LaneAddress &q,
+                     const Use &use, const Meanwhile &meanwhile) {
 #pragma unroll
     for (int step = 0; step < P::dk / 16; ++step) {
         RightTile keys[P::strips];
@@ -90,6 +91,7 @@ KKT_DEVICE void multiply_state_twice(Rows<M, P::chunk / 8> &of_keys,
             }
         }
         use(step, keys);
+        meanwhile(step);
     }
 }
 
@@ -99,11 +101,13 @@ constexpr bool kQueriesEarly = kRowTiles * P::chunk <= 64 && Scores::strips == 1
 constexpr int kOutputParts = kQueriesEarly || P::chunk <= 32 ? 1 : kRowTiles;
 
 // S^T K^T of the warp's rows, S^T Q^T where it comes early, and the warp's share of the scores, to
-// shared memory.
+// shared memory. `meanwhile(step)` is called for the steps of dk where S^T Q^T comes early.
+template <class Meanwhile>
 KKT_DEVICE void multiply_chunk(TokenColumns &of_keys, TokenColumns &of_queries,
                                const StateColumns &state, const LaneAddress &k,
                                const LaneAddress &q, u8 *score_blocks,
-                               const ChunkGates<P::chunk> &gates, float scale, int warp, int lane) {
+                               const ChunkGates<P::chunk> &gates, float scale, int warp, int lane,
+                               const Meanwhile &meanwhile) {
     Scores scores;
     scores.clear(warp);
     of_keys.clear();
@@ -111,7 +115,8 @@ KKT_DEVICE void multiply_chunk(TokenColumns &of_keys, TokenColumns &of_queries,
     if constexpr (kQueriesEarly) {
         multiply_state_twice(
             of_keys, of_queries, state, k, q,
-            [&](int step, const RightTile(&keys)[P::strips]) { scores.add(q, step, keys); });
+            [&](int step, const RightTile(&keys)[P::strips]) { scores.add(q, step, keys); },
+            meanwhile);
         scores.put(score_blocks, gates, scale, lane);
     } else {
         scores.multiply(q, k);
@@ -192,13 +197,11 @@ KKT_DEVICE void update_state(Rows<M, P::dk / 8> &state, float decay,
     }
 }
 
-// O^T of the strips from FIRST on, where c is S^T Q^T of them, to the warp's columns of the tile
-// where V was.
+// O^T of the strips from FIRST on, where c is their S^T Q^T diag(scale e^G), to the warp's columns
+// of the tile where V was.
 template <int FIRST, int M, int N, class Load>
 KKT_DEVICE void put_output(Rows<M, N> &c, const RoundedRows<M, P::strips> &values,
-                           const Load &load_scores, const ChunkGates<P::chunk> &gates,
-                           const LaneAddress &o, int lane) {
-    c.scale(gates.query() + FIRST * 16, lane);
+                           const Load &load_scores, const LaneAddress &o) {
     multiply_lower<FIRST>(c, values, load_scores);
     put_columns(c, {o.by_rows + ValueTile::operand_at(FIRST, 0),
                     o.by_columns + ValueTile::operand_at(FIRST, 0)});
@@ -214,26 +217,33 @@ KKT_DEVICE void put_output_parts(const StateColumns &state, const RoundedTokens 
         Rows<kRowTiles, 2 * strips> c;
         c.clear();
         multiply_state<PART * strips>(c, state, q);
-        put_output<PART * strips>(c, values, load_scores, gates, o, lane);
+        c.scale(gates.query() + PART * strips * 16, lane);
+        put_output<PART * strips>(c, values, load_scores, o);
         put_output_parts<PART + 1>(state, values, load_scores, gates, q, o, lane);
     }
 }
 
-// What follows when V'^T is known and the scores are there: O^T, and the state after the chunk.
-// `queries` is what multiply_chunk left.
+// What follows when V'^T is known: O^T, and the state after the chunk. `queries` is what
+// multiply_chunk left; `wait_for_scores()` is called before the scores are read, as late as can be.
+template <class Wait>
 KKT_DEVICE void finish_chunk(StateColumns &state, TokenColumns &values, TokenColumns &queries,
                              const u8 *scores, const ChunkGates<P::chunk> &gates,
                              const LaneAddress &k, const LaneAddress &q, const LaneAddress &o,
-                             int lane) {
+                             int lane, const Wait &wait_for_scores) {
     const RoundedTokens rounded = round_rows(values);
     values.scale(gates.end(), lane);
     const RoundedTokens ends = round_rows(values);
     const auto load = [&](int n) { return take_operand(scores, n, lane); };
-    if constexpr (kQueriesEarly)
-        put_output<0>(queries, rounded, load, gates, o, lane);
-    else
+    if constexpr (kQueriesEarly) {
+        queries.scale(gates.query(), lane);
+        update_state(state, *gates.decay(), ends, k);
+        wait_for_scores();
+        put_output<0>(queries, rounded, load, o);
+    } else {
+        wait_for_scores();
         put_output_parts<0>(state, rounded, load, gates, q, o, lane);
-    update_state(state, *gates.decay(), ends, k);
+        update_state(state, *gates.decay(), ends, k);
+    }
 }
 
 // The state of a head and its fragments. Rows of h0 and ht are columns here: eight rows of v are 32
