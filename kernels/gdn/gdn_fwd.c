@@ -48,7 +48,7 @@ static const kkt_variant *const variants[] = {
 extern const kkt_kernel kkt_kernel_gdn_fwd;
 const kkt_kernel kkt_kernel_gdn_fwd = {
     .name = "gdn_fwd",
-    .summary = "fused Gated DeltaNet forward (model only)",
+    .summary = "Gated DeltaNet forward in one kernel, T included",
     .problem = {"problem key", kkt_gdn_keys, KKT_GDN_KEYS},
     .default_problems = kkt_gdn_default_problems,
     .variants = variants,

@@ -94,6 +94,7 @@ static const char *const sources[] = {
     "device/swizzle.cuh",
     "device/types.cuh",
     "gdn/chunk_gates.cuh",
+    "gdn/chunk_ring.cuh",
     "gdn/chunk_scores.cuh",
     "gdn/chunk_tiles.cuh",
     "gdn/mma_parameters.cuh",

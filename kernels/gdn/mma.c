@@ -113,7 +113,8 @@ void kkt_gdn_mma_footprint(const kkt_values *problem, const kkt_gdn_mma *m, kkt_
     const int64_t read = a.sequences * a.heads_v * t_bytes(a.tokens / a.sequences, m->chunk);
     const int64_t whole = a.tokens * a.heads_v * 2 * m->chunk;
     out->hbm_read_bytes -= (double)(whole - read);
-    out->l2_read_bytes -= (double)((whole - read) * (a.dv / m->block_dv));
+    const int64_t splits = a.dv / m->block_dv;
+    out->l2_read_bytes -= (double)((whole - read) * splits);
 }
 
 void kkt_gdn_mma_tile(kkt_footprint *fp, const char *name, int64_t rows, int64_t columns,
@@ -151,18 +152,114 @@ void kkt_gdn_mma_row_tiles(kkt_footprint *fp, const kkt_gdn_mma *m) {
     kkt_gdn_mma_gates(fp, m, 1);
 }
 
+/* ---- instructions and passes of the shared-memory pipe ---- */
+
+/* Of one warp and chunk. */
+typedef struct counts {
+    double products; /* m16n8k16 */
+    double loads;    /* ldmatrix of four, or as much: 4 passes each */
+    double others;   /* instructions */
+} counts;
+
+/* What all threads copy of a chunk, in and out, 16 bytes at a time: about 7 instructions each. A
+ * copy of 32 units passes once for each line of 128 bytes that it has, and again where padding
+ * shifts a line: 10.5 passes on an H200. */
+static void count_copies(const kkt_gdn_mma *m, double *instructions, double *passes) {
+    const double t = m->given_t ? (double)m->blocks * 32 : 0;
+    const double in = (double)(m->chunk * (2 * m->dk + m->block_dv)) / 8 + t;
+    const double out = (double)(m->chunk * m->block_dv) / 8;
+    *instructions = (in + out) / WARP * 7;
+    *passes = in / WARP * 10.5 + out / WARP * 4;
+}
+
+static void add_counts(const kkt_gdn_mma *m, const counts *n, kkt_footprint *fp) {
+    double copies, passes;
+    count_copies(m, &copies, &passes);
+    const double chunks = (double)fp->blocks * (double)fp->chunks_per_block;
+    const double warps = (double)m->warps;
+    fp->instructions = chunks * (copies + warps * (n->products + n->loads + n->others));
+    fp->smem_wavefronts = chunks * (passes + warps * n->loads * 4);
+}
+
+/* The triangular system of a chunk, a warp's share; then strips one after the other, for `rows`
+ * right-hand sides of 16 columns (or the inverse's own). */
+static void add_system(const kkt_gdn_mma *m, double rows, bool substitute, counts *n) {
+    const double share = 1.0 / (double)m->warps;
+    const double strips = (double)m->strips, blocks = (double)m->blocks;
+    const double steps = (double)m->dk / BLOCK;
+    n->products += share * blocks * steps * 2;
+    n->loads += share * blocks * steps * 2;
+    n->others += share * (blocks * 60 + strips * 250);
+    /* blocks below the diagonal eliminate, diagonal ones finish: three products of parts each */
+    const double solves = substitute ? rows * blocks : share * blocks * (strips + 1) / 3;
+    n->products += solves * 6 + (substitute ? 0 : rows * blocks * 2);
+    n->loads += solves * 2 + (substitute ? 0 : rows * blocks);
+    n->others += solves * 20;
+}
+
+/* Checked with an H200's counters at chunk 64, dk 128 and 8 warps: 1,186 instructions and 640
+ * passes a warp and chunk are 1,176 and 667 here. */
+static void count_chain(const kkt_gdn_mma *m, bool substitute, kkt_footprint *fp) {
+    const double steps = (double)m->dk / BLOCK, strips = (double)m->strips;
+    const double blocks = (double)m->blocks;
+    const int64_t row_tiles = m->block_dv / BLOCK / m->warps;
+    const double rows = (double)row_tiles;
+    counts n = {.products = 6 * rows * strips * steps + 4 * rows * blocks +
+                            2 * blocks * steps / (double)m->warps,
+                .loads = 3 * strips * steps + steps + rows * strips + 2 * blocks,
+                .others =
+                    rows * steps * 12 + rows * strips * 56 + blocks * 100 / (double)m->warps + 230};
+    if (!m->given_t) {
+        n.products -= 2 * rows * blocks;
+        n.loads -= blocks;
+        add_system(m, rows, substitute, &n);
+    }
+    add_counts(m, &n, fp);
+}
+
+static void count_rows(const kkt_gdn_mma *m, bool in_shared, bool substitute, kkt_footprint *fp) {
+    const double warps = (double)m->warps, steps = (double)m->dk / BLOCK;
+    const double strips = (double)m->strips, blocks = (double)m->blocks;
+    const double columns = (double)m->block_dv / BLOCK;
+    const double row_parts = (double)column_warps(m, m->strips); /* warps of a strip */
+    const double table_parts = in_shared ? 1 : row_parts;
+    counts n = {
+        .products = (6 * columns * strips * steps + 4 * columns * blocks +
+                     2 * blocks * steps * table_parts) /
+                    warps,
+        /* K S, Q S: left rows, and S by each warp; K^T X; the tables; tiles in and out */
+        .loads =
+            (2 * strips * steps * row_parts + steps * strips + blocks * steps * table_parts * 1.5 +
+             2 * blocks * columns / 2 + 6 * columns * strips + steps * columns) /
+                warps +
+            2 * steps * columns / row_parts + strips * columns,
+        .others =
+            (columns * strips * 80 + columns * steps * 20 + blocks * table_parts * 100) / warps +
+            250};
+    if (!m->given_t)
+        add_system(m, columns / warps, substitute, &n);
+    add_counts(m, &n, fp);
+}
+
+/* ---- registers ---- */
+
 void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool substitute) {
-    (void)substitute;
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     kkt_gdn_register_table(fp, "values", m->chunk, m->block_dv, 0);
+    count_chain(m, substitute, fp);
 }
 
 void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_shared,
                                bool substitute) {
-    (void)substitute;
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
-    if (!in_shared)
-        kkt_gdn_register_table(fp, "gamma", m->chunk, m->chunk, 0);
+    if (!in_shared) {
+        const int64_t rows = m->chunk * column_warps(m, m->strips);
+        kkt_gdn_register_table(fp, "gamma", rows, m->chunk, 0);
+        kkt_gdn_register_table(fp, "p", rows, m->chunk, 0);
+        if (!m->given_t)
+            kkt_gdn_register_table(fp, "a", rows, m->chunk, 0);
+    }
+    count_rows(m, in_shared, substitute, fp);
 }
 
 void kkt_gdn_mma_defines(const kkt_values *problem, const kkt_footprint *fp, bool given_t,
