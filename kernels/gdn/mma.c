@@ -69,11 +69,11 @@ static int64_t column_warps(const kkt_gdn_mma *m, int64_t strips) {
 bool kkt_gdn_mma_rows_fit(const kkt_gdn_mma *m, char *reason, size_t size) {
     const int64_t strips[] = {m->strips, m->dk / BLOCK};
     for (int i = 0; i < 2; i++) {
-        const int64_t warps = column_warps(m, strips[i]);
-        if (m->block_dv % (BLOCK * warps) == 0)
+        const int64_t rows = common_divisor(strips[i], m->warps);
+        if (m->block_dv * rows % (BLOCK * m->warps) == 0)
             continue;
         snprintf(reason, size, "block_dv %lld has no 16 columns for each of %lld warps of a strip",
-                 (long long)m->block_dv, (long long)warps);
+                 (long long)m->block_dv, (long long)column_warps(m, strips[i]));
         return false;
     }
     const long long state = m->dk * m->block_dv / m->threads;
