@@ -38,6 +38,7 @@ typedef struct kkt_role {
     int declared_registers; /* several roles: setmaxnreg; one: a compiler limit; 0: what the
                                compiler takes */
     double extra_registers; /* beyond its tables and the style's overhead: unrolled operands */
+    double least_registers; /* with fewer it spills; 0: with fewer than it would take */
 } kkt_role;
 
 typedef enum kkt_step_kind {

@@ -57,7 +57,8 @@ static void predict_demand(const kkt_footprint *fp, int cap, kkt_prediction *out
         double tables = role_table_bytes(fp, r) / 4 / role->threads;
         double demand = tables + role->extra_registers + overhead;
         int limit = role->declared_registers > 0 ? role->declared_registers : cap;
-        out->spills = out->spills || demand > limit;
+        double least = role->least_registers > 0 ? role->least_registers : demand;
+        out->spills = out->spills || least > limit;
         out->table_registers = fmax(out->table_registers, tables);
         out->register_demand = fmax(out->register_demand, demand);
     }

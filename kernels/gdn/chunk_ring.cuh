@@ -77,39 +77,40 @@ template <int STAGES, bool WITH_T> struct ChunkRing {
             return n * steps / rounds == step;
         }
 
-        // To be called once for each step.
+        // Whether nothing of the turn depends on a length: then it may be taken step by step,
+        // without a branch that would keep copies and products apart.
+        __device__ __forceinline__ bool plain() const {
+            return whole && o;
+        }
+
+        // Of a plain turn; to be called once for each step.
         __device__ __forceinline__ void step(int step) const {
             using Keys = Sequence::KeyShare;
             using Values = Sequence::ValueShare;
             const Sequence &s = ring.sequence;
 #pragma unroll
+            for (int n = 0; n < Keys::rounds; ++n)
+                if (turn_of(n, Keys::rounds, step)) {
+                    s.keys.copy_round(slot, k, n);
+                    s.keys.copy_round(slot + q_at, q, n);
+                }
+#pragma unroll
             for (int n = 0; n < Values::rounds; ++n)
-                if (turn_of(n, Values::rounds, step) && o)
+                if (turn_of(n, Values::rounds, step)) {
                     s.values.store_round(slot + v_at, o, n, P::chunk);
-            if (whole) {
+                    s.values.copy_round(slot + v_at, v, n);
+                }
 #pragma unroll
-                for (int n = 0; n < Keys::rounds; ++n)
-                    if (turn_of(n, Keys::rounds, step)) {
-                        s.keys.copy_round(slot, k, n);
-                        s.keys.copy_round(slot + q_at, q, n);
-                    }
-#pragma unroll
-                for (int n = 0; n < Values::rounds; ++n)
-                    if (turn_of(n, Values::rounds, step))
-                        s.values.copy_round(slot + v_at, v, n);
-#pragma unroll
-                for (int n = 0; n < TMatrix::rounds; ++n)
-                    if (WITH_T && turn_of(n, TMatrix::rounds, step))
-                        ring.t.ask_round(slot + t_at, (i64)ahead * P::chunk, n, P::chunk);
-            } else if (step == steps - 1) {
-                ring.ask(ahead);
-            }
+            for (int n = 0; n < TMatrix::rounds; ++n)
+                if (WITH_T && turn_of(n, TMatrix::rounds, step))
+                    ring.t.ask_round(slot + t_at, (i64)ahead * P::chunk, n, P::chunk);
         }
 
+        // Any turn, at once.
         __device__ __forceinline__ void all() const {
-#pragma unroll
-            for (int n = 0; n < steps; ++n)
-                step(n);
+            if (o)
+                ring.store_output(ahead - STAGES);
+            ring.ask(ahead);
         }
     };
 

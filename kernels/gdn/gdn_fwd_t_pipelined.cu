@@ -95,7 +95,8 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
         const Ring::Turn turn = ring.turn(n);
         copy_group_wait<larger(kStages - 2, 0)>();
         __syncthreads();
-        if (kStages == 1 || !kQueriesEarly)
+        const bool by_steps = kStages > 1 && kQueriesEarly && turn.plain();
+        if (!by_steps)
             turn.all();
         if (kStages == 1) {
             copy_group_end();
@@ -111,11 +112,8 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
         const LaneAddress q_at = KeyTile::lane_address(slot + Ring::q_at, lane);
         const LaneAddress v_at = warp_columns(slot + Ring::v_at, warp, lane);
         TokenColumns values, queries;
-        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane,
-                       [&](int step) {
-                           if (kStages > 1)
-                               turn.step(step);
-                       });
+        multiply_chunk(values, queries, state, k_at, q_at, scores, gates, scale, warp, lane, turn,
+                       by_steps);
         copy_group_end();
         if (scans)
             next_gates.put(gates_of(n + 1), scale, lane);

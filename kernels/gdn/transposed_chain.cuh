@@ -100,23 +100,28 @@ multiply_state_twice(Rows<M, P::chunk / 8> &of_keys, Rows<M, P::chunk / 8> &of_q
 constexpr bool kQueriesEarly = kRowTiles * P::chunk <= 64 && Scores::strips == 1 && P::dk <= 128;
 constexpr int kOutputParts = kQueriesEarly || P::chunk <= 32 ? 1 : kRowTiles;
 
-// S^T K^T of the warp's rows, S^T Q^T where it comes early, and the warp's share of the scores, to
-// shared memory. `meanwhile(step)` is called for the steps of dk where S^T Q^T comes early.
-template <class Meanwhile>
+// S^T K^T of the warp's rows, S^T Q^T where it comes early, and the warp's blocks of the scores, to
+// shared memory. A ring's `turn` is taken step by step with the product where `by_steps`, which
+// needs S^T Q^T early.
+template <class Turn>
 KKT_DEVICE void multiply_chunk(TokenColumns &of_keys, TokenColumns &of_queries,
                                const StateColumns &state, const LaneAddress &k,
                                const LaneAddress &q, u8 *score_blocks,
                                const ChunkGates<P::chunk> &gates, float scale, int warp, int lane,
-                               const Meanwhile &meanwhile) {
+                               const Turn &turn, bool by_steps) {
     Scores scores;
     scores.clear(warp);
     of_keys.clear();
     of_queries.clear();
     if constexpr (kQueriesEarly) {
-        multiply_state_twice(
-            of_keys, of_queries, state, k, q,
-            [&](int step, const RightTile(&keys)[P::strips]) { scores.add(q, step, keys); },
-            meanwhile);
+        const auto use = [&](int step, const RightTile(&keys)[P::strips]) {
+            scores.add(q, step, keys);
+        };
+        if (by_steps)
+            multiply_state_twice(of_keys, of_queries, state, k, q, use,
+                                 [&](int step) { turn.step(step); });
+        else
+            multiply_state_twice(of_keys, of_queries, state, k, q, use, [](int) {});
         scores.put(score_blocks, gates, scale, lane);
     } else {
         scores.multiply(q, k);

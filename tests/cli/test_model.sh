@@ -102,7 +102,7 @@ json '(len(d["styles"]) >= 2 and len({s["style"] for s in d["styles"]}) >= 2 and
     all(s["reason"] for s in d["styles"] if not s["feasible"]))'
 expect 0 model --arch sm90 --threads 384 --chunk 64
 has "$out" "kkt_solve has no threads 384; known: 32, 64, 128, 256"
-has "$out" "gdn_fwd fragment has no threads 384; known: 128, 256"
+has "$out" "gdn_fwd fragment has no threads 384; known: 64, 128, 256"
 # Constraints that no configuration passes, in the kernel's words.
 expect 0 model --arch sm75 --chunk 64 --json
 json '(any(s["kernel"] == "kkt_solve" and not s["feasible"] and "sm75 has neither cp.async" in s["reason"]
