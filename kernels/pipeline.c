@@ -53,9 +53,11 @@ static bool form_value(const kkt_pipeline_kernels *p, size_t form, int64_t *out)
     return false;
 }
 
-/* Whether some style of a kernel has the chunk size. */
-static bool has_chunk(const kkt_kernel *kernel, int64_t chunk) {
+/* Whether some style of a kernel has the chunk size; `source`: of the styles with device code. */
+static bool has_chunk(const kkt_kernel *kernel, int64_t chunk, bool source) {
     for (size_t v = 0; v < kernel->variant_count; v++) {
+        if (source && kernel->variants[v]->source == NULL)
+            continue;
         const kkt_param *param = param_of(&kernel->variants[v]->params, kernel->chunk_param);
         if (param != NULL && lists(param, chunk))
             return true;
@@ -66,7 +68,7 @@ static bool has_chunk(const kkt_kernel *kernel, int64_t chunk) {
 static void add_chunk(kkt_pipeline_kernels *p, int64_t chunk) {
     size_t at = 0;
     for (size_t m = 0; m < p->count; m++)
-        if (!has_chunk(p->members[m], chunk))
+        if (!has_chunk(p->members[m], chunk, p->device_code))
             return;
     while (at < p->chunk_count && p->chunks[at] < chunk)
         at++;
@@ -101,15 +103,15 @@ bool kkt_pipeline_open(const kkt_pipeline *pipeline, kkt_pipeline_kernels *out,
         *missing = absent;
     if (absent != NULL)
         return false;
+    out->device_code = true;
+    for (size_t m = 0; m < out->count; m++)
+        out->device_code = out->device_code && has_device_code(out->members[m]);
     const kkt_kernel *first = out->members[0];
     for (size_t v = 0; v < first->variant_count; v++) {
         const kkt_param *param = param_of(&first->variants[v]->params, first->chunk_param);
         for (size_t i = 0; param != NULL && i < param->count; i++)
             add_chunk(out, param->values[i]);
     }
-    out->device_code = true;
-    for (size_t m = 0; m < out->count; m++)
-        out->device_code = out->device_code && has_device_code(out->members[m]);
     int64_t value;
     while (form_value(out, out->forms, &value))
         out->forms++;

@@ -233,10 +233,11 @@ static void add_statements(const kkt_view *view, kkt_document *document) {
     const kkt_statement *all = kkt_statements_make(view, document->arena, &count);
     kkt_document_heading(document, 3, "What an article says of the chunk size");
     kkt_document_paragraph(document,
-                           "The statements of sections 2.4 and 2.5 of the article that this "
-                           "program began with, each decided by the figures beside it: what was "
-                           "timed or counted here, else what the compiler says, else the model "
-                           "alone.");
+                           "The statements of sections 2.4 and 2.5 of the blog post \"TileLang "
+                           "实战：单位下三角矩阵求逆\" (in Chinese: inverting unit "
+                           "lower-triangular matrices in TileLang), each decided by the figures "
+                           "beside it: what was timed or counted here, else what the compiler "
+                           "says, else the model alone.");
     kkt_block *table = kkt_document_table(document, "Statements and verdicts", headings);
     for (size_t i = 0; i < count; i++) {
         kkt_row *row = kkt_document_row(document, table);

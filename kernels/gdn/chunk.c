@@ -46,16 +46,13 @@ void kkt_gdn_decay(const kkt_shape *shape, const kkt_host_tensor *g, const kkt_c
         decay[i] += decay[i - 1];
 }
 
-void kkt_gdn_gram(const double *k, int64_t rows, int64_t dk, double *gram) {
-    double *transposed = calloc((size_t)(dk * KKT_GDN_ROWS), sizeof *transposed);
-    if (!transposed)
-        abort();
+void kkt_gdn_gram(const double *k, int64_t rows, int64_t dk, double *transposed, double *gram) {
+    memset(transposed, 0, sizeof *transposed * (size_t)(dk * KKT_GDN_ROWS));
     for (int64_t i = 0; i < rows; i++)
         for (int64_t d = 0; d < dk; d++)
             transposed[d * KKT_GDN_ROWS + i] = k[i * dk + d];
     memset(gram, 0, sizeof *gram * (size_t)(rows * KKT_GDN_ROWS));
     kkt_multiply_add(k, dk, transposed, gram, rows, dk, KKT_GDN_ROWS);
-    free(transposed);
 }
 
 void kkt_gdn_inverse(const double *gram, const double *beta, const double *decay, int64_t rows,

@@ -20,9 +20,9 @@ void kkt_gdn_load_rows(const kkt_shape *shape, const kkt_host_tensor *tensor,
 /* G of each row; all 0 without a gate (`g` may then be NULL). */
 void kkt_gdn_decay(const kkt_shape *shape, const kkt_host_tensor *g, const kkt_chunk_part *part,
                    double decay[KKT_GDN_ROWS]);
-/* k k^T of a key head: rows x KKT_GDN_ROWS, of which rows x rows hold something. `k` is rows x dk.
- */
-void kkt_gdn_gram(const double *k, int64_t rows, int64_t dk, double *gram);
+/* k k^T of a key head: rows x KKT_GDN_ROWS, of which rows x rows hold something. `k` is rows x dk;
+ * `transposed` is room for dk x KKT_GDN_ROWS values. */
+void kkt_gdn_gram(const double *k, int64_t rows, int64_t dk, double *transposed, double *gram);
 /* T (rows x rows, dense) from the gram, beta and G of the value head. */
 void kkt_gdn_inverse(const double *gram, const double *beta, const double *decay, int64_t rows,
                      double *t);

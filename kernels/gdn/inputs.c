@@ -109,6 +109,8 @@ typedef struct chunk_work {
     const kkt_chunk_part *parts;
     const kkt_host_tensor *k, *g, *beta;
     kkt_host_tensor *t, *w, *u; /* NULL: not wanted */
+    int64_t pieces;             /* chunks times key heads */
+    double *room;               /* room_size() values for each worker */
 } chunk_work;
 
 static void store_rows(const chunk_work *x, const kkt_chunk_part *part, kkt_host_tensor *tensor,
@@ -154,22 +156,25 @@ static void store_wu(const chunk_work *x, const kkt_chunk_part *part, const doub
     store_rows(x, part, x->u, dv, product, dv);
 }
 
+enum { WORKERS = 16 }; /* as many as kkt_parallel_for has threads at most */
+
+/* Doubles that make_chunk works in. */
+static int64_t room_size(const kkt_shape *s) {
+    const int64_t widest = s->dk > s->dv ? s->dk : s->dv;
+    return KKT_GDN_ROWS * (2 * s->dk + 2 * widest + 2 * KKT_GDN_ROWS);
+}
+
 /* All value heads of one key head in one chunk. */
-static void make_chunk(void *context, int64_t index) {
-    const chunk_work *x = context;
+static void make_chunk(const chunk_work *x, int64_t index, double *room) {
     const kkt_shape *s = &x->shape;
     const int64_t ratio = s->heads_v / s->heads_k, head_k = index % s->heads_k;
     kkt_chunk_part part = x->parts[index / s->heads_k];
     const int64_t widest = s->dk > s->dv ? s->dk : s->dv;
     const int64_t square = KKT_GDN_ROWS * KKT_GDN_ROWS;
-    double *room =
-        malloc(sizeof *room * (size_t)(KKT_GDN_ROWS * (s->dk + 2 * widest) + 2 * square));
-    if (!room)
-        abort();
-    double *k = room + 2 * KKT_GDN_ROWS * widest, *gram = k + KKT_GDN_ROWS * s->dk,
-           *t = gram + square;
+    double *k = room + 2 * KKT_GDN_ROWS * widest, *transposed = k + KKT_GDN_ROWS * s->dk,
+           *gram = transposed + KKT_GDN_ROWS * s->dk, *t = gram + square;
     kkt_gdn_load_rows(s, x->k, &part, s->heads_k, head_k, s->dk, k);
-    kkt_gdn_gram(k, part.rows, s->dk, gram);
+    kkt_gdn_gram(k, part.rows, s->dk, transposed, gram);
     for (part.head = head_k * ratio; part.head < (head_k + 1) * ratio; part.head++) {
         double beta[KKT_GDN_ROWS], decay[KKT_GDN_ROWS];
         kkt_gdn_load_rows(s, x->beta, &part, s->heads_v, part.head, 1, beta);
@@ -180,21 +185,33 @@ static void make_chunk(void *context, int64_t index) {
         if (x->w)
             store_wu(x, &part, t, beta, decay, k, room);
     }
-    free(room);
+}
+
+/* Every WORKERS-th piece, in this worker's own room. */
+static void work(void *context, int64_t worker) {
+    const chunk_work *x = context;
+    for (int64_t i = worker; i < x->pieces; i += WORKERS)
+        make_chunk(x, i, x->room + worker * room_size(&x->shape));
 }
 
 static kkt_status make_from_t(chunk_work *x, kkt_host_tensors *inputs, kkt_error *err) {
     const int64_t heads = x->shape.heads_v;
     const int64_t count = kkt_chunk_count(&x->shape, x->chunk, inputs);
     kkt_chunk_part *parts = calloc((size_t)count + 1, sizeof *parts);
-    if (!parts)
-        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the list of chunks");
+    x->room = malloc(sizeof *x->room * (size_t)(WORKERS * room_size(&x->shape)));
+    if (!parts || !x->room) {
+        free(parts);
+        free(x->room);
+        return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory for the inputs by chunk");
+    }
     for (int64_t i = 0; i < count; i++)
         if (!kkt_chunk_at(&x->shape, x->chunk, inputs, i * heads, &parts[i]))
-            abort();
+            abort(); /* a bug: it counted them itself */
     x->parts = parts;
-    kkt_parallel_for(count * x->shape.heads_k, make_chunk, x);
+    x->pieces = count * x->shape.heads_k;
+    kkt_parallel_for(WORKERS, work, x);
     free(parts);
+    free(x->room);
     return KKT_OK;
 }
 

@@ -128,7 +128,8 @@ static void make_t(fixture *f) {
                                     .rank = 4,
                                     .dims = {s.batch, s.length, s.heads_v, chunk}}};
     double *values = calloc((size_t)kkt_tensor_elements(&t.tensor) + 1, sizeof *values);
-    double *k = calloc((size_t)(KKT_GDN_ROWS * (s.dk + KKT_GDN_ROWS)), sizeof *k);
+    double *k = calloc((size_t)(KKT_GDN_ROWS * (2 * s.dk + KKT_GDN_ROWS)), sizeof *k);
+    double *transposed = k + KKT_GDN_ROWS * s.dk, *gram = transposed + KKT_GDN_ROWS * s.dk;
     static double inverse[KKT_GDN_ROWS * KKT_GDN_ROWS];
     kkt_chunk_part part;
     for (int64_t i = 0; kkt_chunk_at(&s, chunk, &f->all, i, &part); i++) {
@@ -138,8 +139,8 @@ static void make_t(fixture *f) {
         kkt_gdn_load_rows(&s, kkt_host_tensor_find(&f->all, "beta"), &part, s.heads_v, part.head, 1,
                           beta);
         kkt_gdn_decay(&s, kkt_host_tensor_find(&f->all, "g"), &part, decay);
-        kkt_gdn_gram(k, part.rows, s.dk, k + KKT_GDN_ROWS * s.dk);
-        kkt_gdn_inverse(k + KKT_GDN_ROWS * s.dk, beta, decay, part.rows, inverse);
+        kkt_gdn_gram(k, part.rows, s.dk, transposed, gram);
+        kkt_gdn_inverse(gram, beta, decay, part.rows, inverse);
         for (int64_t row = 0; row < part.rows; row++)
             for (int64_t j = 0; j < part.rows; j++) {
                 const int64_t token = part.batch * s.length + part.token + row;

@@ -35,14 +35,14 @@ static void round_all(const emulation *e, double *values, int64_t count) {
 }
 
 static void load_chunk(emulation *e, int64_t token, int64_t rows) {
-    static double gram[ROWS * ROWS];
+    static double gram[ROWS * ROWS], transposed[DK * ROWS];
     const kkt_chunk_part part = {.token = token, .rows = rows};
     kkt_gdn_load_rows(&e->shape, &e->inputs.t[KKT_FWD_Q], &part, 1, 0, DK, e->q);
     kkt_gdn_load_rows(&e->shape, &e->inputs.t[KKT_FWD_K], &part, 1, 0, DK, e->k);
     kkt_gdn_load_rows(&e->shape, &e->inputs.t[KKT_FWD_V], &part, 1, 0, DV, e->v);
     kkt_gdn_load_rows(&e->shape, &e->inputs.t[KKT_FWD_BETA], &part, 1, 0, 1, e->beta);
     kkt_gdn_decay(&e->shape, &e->inputs.t[KKT_FWD_G], &part, e->decay);
-    kkt_gdn_gram(e->k, rows, DK, gram);
+    kkt_gdn_gram(e->k, rows, DK, transposed, gram);
     kkt_gdn_inverse(gram, e->beta, e->decay, rows, e->t);
     round_all(e, e->t, rows * rows);
     memcpy(e->rounded_state, e->state, sizeof e->state);

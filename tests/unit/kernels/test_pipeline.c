@@ -36,12 +36,12 @@ static const kkt_param wide_chunks[] = {
     {.name = "chunk", .count = 4, .values = {128, 32, 64, 16}, .fallback = 64}};
 static const kkt_param narrow_chunks[] = {
     {.name = "chunk", .count = 2, .values = {64, 32}, .fallback = 64}};
-static const kkt_param large_chunk[] = {
-    {.name = "chunk", .count = 1, .values = {128}, .fallback = 128}};
+static const kkt_param large_chunks[] = {
+    {.name = "chunk", .count = 2, .values = {128, 64}, .fallback = 128}};
 
 static const kkt_variant every = {.params = TABLE(wide_chunks), .source = "a.cu"};
 static const kkt_variant some = {.params = TABLE(narrow_chunks)};
-static const kkt_variant largest = {.params = TABLE(large_chunk), .source = "b.cu"};
+static const kkt_variant largest = {.params = TABLE(large_chunks), .source = "b.cu"};
 static const kkt_variant predicted = {.params = TABLE(wide_chunks)};
 static const kkt_variant *const wide[] = {&every};
 static const kkt_variant *const split[] = {&some, &largest};
@@ -134,12 +134,16 @@ static void forms_are_what_all_members_know(void **state) {
 
 static void chunks_are_shared_and_ascend(void **state) {
     (void)state;
-    static const int64_t expected[] = {32, 64, 128};
+    static const int64_t shared[] = {64, 128};
+    static const int64_t expected[] = {16, 32, 64, 128};
     kkt_pipeline_kernels p = open_pipeline("joined");
-    assert_int_equal(p.chunk_count, 3);
-    assert_memory_equal(p.chunks, expected, sizeof expected);
     assert_true(p.device_code);
-    assert_false(open_pipeline("lonely").device_code);
+    assert_int_equal(p.chunk_count, 2); /* what the model alone knows of at 32 does not count */
+    assert_memory_equal(p.chunks, shared, sizeof shared);
+    p = open_pipeline("lonely"); /* of a kernel without device code all styles do */
+    assert_false(p.device_code);
+    assert_int_equal(p.chunk_count, 4);
+    assert_memory_equal(p.chunks, expected, sizeof expected);
 }
 
 static void members_get_the_keys_they_have(void **state) {
