@@ -1,5 +1,6 @@
 #include "tuner/engine/space.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,13 @@ static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_poi
     if (out->prediction.infeasible != KKT_FEASIBLE) {
         kkt_prediction_reason(&footprint, space->arch, space->device, &out->prediction, reason,
                               size);
+        return false;
+    }
+    /* Strategies take logarithms of what is kept as a float. */
+    float kept = (float)out->prediction.predicted_us;
+    if (!isfinite(kept) || kept <= 0) {
+        snprintf(reason, size, "the model predicts %g us, which is no time",
+                 out->prediction.predicted_us);
         return false;
     }
     return true;

@@ -105,6 +105,9 @@ void kkt_surrogate_forget(kkt_surrogate *s, const kkt_surrogate_point *point) {
 
 void kkt_surrogate_add(kkt_surrogate *s, const kkt_surrogate_point *point, double value) {
     kkt_surrogate_forget(s, point);
+    if (!isfinite(value) || !isfinite(point->feature)) {
+        return;
+    }
     if (s->count == s->capacity) {
         drop(s, 0);
     }
@@ -113,6 +116,9 @@ void kkt_surrogate_add(kkt_surrogate *s, const kkt_surrogate_point *point, doubl
 }
 
 void kkt_surrogate_assume(kkt_surrogate *s, const kkt_surrogate_point *point) {
+    if (!isfinite(point->feature)) {
+        return;
+    }
     double value = kkt_surrogate_fit(s) ? kkt_surrogate_predict(s, point, NULL) : point->feature;
     if (s->count == s->capacity) {
         drop(s, 0);

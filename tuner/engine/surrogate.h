@@ -36,7 +36,8 @@ typedef struct kkt_surrogate_point {
 kkt_surrogate *kkt_surrogate_open(const kkt_param_table *table, size_t capacity);
 void kkt_surrogate_close(kkt_surrogate *surrogate);
 
-/* An observed value (a logarithm of time). The point is no longer assumed. */
+/* An observed value (a logarithm of time). The point is no longer assumed. A value or feature that
+ * is not finite is no observation, here and below: it could not be fitted. */
 void kkt_surrogate_add(kkt_surrogate *surrogate, const kkt_surrogate_point *point, double value);
 /* A point that is being measured: until it is added, or kkt_surrogate_settle, it counts as
  * observed at what is predicted for it, so that the next proposals go elsewhere. */

@@ -1,4 +1,5 @@
 /* Enumeration, constraints, fixed parameters and ordinals of a space. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,8 +118,47 @@ static void bad_fixed_text(void **state) {
     assert_null(space);
 }
 
+static void endless_footprint(const kkt_values *problem, const kkt_values *config,
+                              const kkt_arch *arch, kkt_footprint *out) {
+    synthetic_footprint(problem, config, arch, out);
+    if (config->v[P_THREADS] == 512) {
+        out->hbm_read_bytes = (double)INFINITY;
+    }
+}
+
+static void expect_no_time(void *context, const kkt_values *config, const char *reason) {
+    if (config->v[P_THREADS] == 512 && strstr(reason, "no time")) {
+        ++*(int64_t *)context;
+    }
+}
+
+/* A search could make nothing of it. */
+static void an_endless_prediction_is_refused(void **state) {
+    (void)state;
+    kkt_variant variant = synthetic_variant;
+    variant.footprint = endless_footprint;
+    kkt_values problem;
+    kkt_space *space = NULL;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    kkt_params_defaults(&synthetic_kernel.problem, &problem);
+    assert_int_equal(kkt_space_open(&synthetic_kernel, &variant, &problem, arch,
+                                    kkt_device_first(arch), "chunk=16,stages=1", &space, NULL),
+                     KKT_OK);
+    kkt_point point;
+    int64_t refused = 0;
+    int64_t points = 0;
+    while (kkt_space_next(space, expect_no_time, &refused, &point)) {
+        assert_true(point.config.v[P_THREADS] != 512);
+        points++;
+    }
+    assert_int_equal(points, 4 * 25); /* 5 orders, and of pad and swizzle 5 of 8 go together */
+    assert_int_equal(refused, 25);
+    kkt_space_close(space);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_endless_prediction_is_refused),
         cmocka_unit_test(every_point_once),
         cmocka_unit_test(fixed_parameters_hold),
         cmocka_unit_test(points_by_configuration),

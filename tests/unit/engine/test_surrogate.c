@@ -69,6 +69,22 @@ static void interpolates_and_generalises(void **state) {
     kkt_surrogate_close(s);
 }
 
+static void what_is_not_finite_is_no_observation(void **state) {
+    (void)state;
+    kkt_surrogate *s = learned();
+    kkt_surrogate_point point = point_of(2, 1, 0);
+    double before = kkt_surrogate_predict(s, &point, NULL);
+    kkt_surrogate_add(s, &point, (double)NAN);
+    kkt_surrogate_add(s, &point, (double)-INFINITY);
+    point.feature = (double)INFINITY;
+    kkt_surrogate_add(s, &point, 3);
+    kkt_surrogate_assume(s, &point);
+    assert_true(kkt_surrogate_fit(s)); /* would never end */
+    point.feature = 1.2;
+    assert_true(kkt_surrogate_predict(s, &point, NULL) == before);
+    kkt_surrogate_close(s);
+}
+
 static void uncertain_far_away(void **state) {
     (void)state;
     kkt_surrogate *s = kkt_surrogate_open(&table, KKT_SURROGATE_POINTS);
@@ -125,6 +141,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_observed),
         cmocka_unit_test(interpolates_and_generalises),
+        cmocka_unit_test(what_is_not_finite_is_no_observation),
         cmocka_unit_test(uncertain_far_away),
         cmocka_unit_test(assumed_points),
         cmocka_unit_test(contradictions_and_overflow),
