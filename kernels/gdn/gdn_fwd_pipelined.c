@@ -74,7 +74,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     if (config->v[SOLVE] == INVERT)
         kkt_gdn_mma_blocks(out, &m, "t", 1);
     kkt_gdn_mma_gates(out, &m, 2);
-    kkt_gdn_mma_chain_registers(out, &m, config->v[SOLVE] == SUBSTITUTE);
+    kkt_gdn_mma_chain_registers(out, &m, stages, config->v[SOLVE] == SUBSTITUTE);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

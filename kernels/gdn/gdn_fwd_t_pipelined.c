@@ -61,7 +61,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_mma_blocks(out, &m, "t", stages);
     kkt_gdn_mma_blocks(out, &m, "scores", 1);
     kkt_gdn_mma_gates(out, &m, 2);
-    kkt_gdn_mma_chain_registers(out, &m, false);
+    kkt_gdn_mma_chain_registers(out, &m, stages, false);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

@@ -257,12 +257,14 @@ static void set_registers(kkt_footprint *fp, double taken, double least) {
     role->least_registers = least;
 }
 
-void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool substitute) {
+void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, int64_t stages,
+                                 bool substitute) {
     const double state = (double)(m->dk * m->block_dv) / (double)m->threads;
     const double values = (double)(m->chunk * m->block_dv) / (double)m->threads;
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     kkt_gdn_register_table(fp, "values", m->chunk, m->block_dv, 0);
-    const double taken = 106 + 1.55 * state + (values > 16 ? 5 * (values - 16) : 0);
+    const double taken =
+        106 + 1.55 * state + (values > 16 ? 5 * (values - 16) : 0) + (stages > 2 ? 21 : 0);
     set_registers(fp, taken, 60 + state + 3 * values);
     count_chain(m, substitute, fp);
 }

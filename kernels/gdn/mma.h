@@ -41,7 +41,8 @@ void kkt_gdn_mma_triangle(kkt_footprint *fp, const kkt_gdn_mma *m);
 /* The fragment style's tiles. */
 void kkt_gdn_mma_row_tiles(kkt_footprint *fp, const kkt_gdn_mma *m);
 /* Tables in registers, and what the compiler takes beyond them. */
-void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool substitute);
+void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, int64_t stages,
+                                 bool substitute);
 void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_shared,
                                bool substitute);
 /* -D options and the launch of the entry point, whose arguments are the same in both styles. */
