@@ -141,9 +141,25 @@ static kkt_status make_tasks(session *s, kkt_error *err) {
 
 /* ---- phases ---- */
 
+/* Of a budget of seconds so much may go into walking through the spaces, to each its part. */
+static const double WALKING_SHARE = 0.5;
+
+static void note_cut(const session *s) {
+    if (s->walks_cut > 0 && s->options->note && !session_interrupted()) {
+        s->options->note(
+            s->options->event_context,
+            kkt_arena_printf(s->arena,
+                             "%zu of %zu spaces were read in part only, so as not to spend more "
+                             "than half of the budget of seconds on it; the rest is not searched",
+                             s->walks_cut, s->task_count));
+    }
+}
+
 static kkt_status predict_all(session *s, kkt_error *err) {
     kkt_status status = kkt_db_begin(s->db, err);
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
+        s->walk_until_s =
+            s->options->budget_seconds * WALKING_SHARE * (double)(i + 1) / (double)s->task_count;
         if (!s->nothing_left) {
             status = session_store_rejects(s, &s->tasks[i], err);
         }
@@ -153,6 +169,8 @@ static kkt_status predict_all(session *s, kkt_error *err) {
         session_progress(s, "predict", (int64_t)i + 1, (int64_t)s->task_count,
                          s->tasks[i].problem_text);
     }
+    s->walk_until_s = s->options->budget_seconds;
+    note_cut(s);
     if (status != KKT_OK) {
         kkt_db_rollback(s->db);
         return status;
@@ -165,8 +183,8 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
     const kkt_kernel *kernel = s->options->kernel;
     const char *reason = NULL;
     for (size_t i = 0; i < s->task_count; i++) {
-        if (s->tasks[i].points > 0 || s->nothing_left) {
-            return KKT_OK;
+        if (s->tasks[i].points > 0 || s->nothing_left || s->walks_cut > 0) {
+            return KKT_OK; /* or not all of it was looked at */
         }
         reason = s->tasks[i].commonest_reject;
     }

@@ -53,7 +53,7 @@ typedef struct kkt_session_options {
     uint64_t seed;
     int64_t budget_evals;  /* whole run, reused results included; 0: 64 a kernel and
                               problem */
-    double budget_seconds; /* 0: none; without a GPU the compile phase ends after 60 s */
+    double budget_seconds; /* 0: none; without a GPU the run then ends after a minute */
     bool exhaustive;
     /* Candidates that failed before are tried again, outside of the budget of evals: each was
      * counted when it failed. */

@@ -5,7 +5,11 @@
 
 #include "tuner/engine/session_internal.h"
 
-static const double COMPILE_SECONDS = 60.0; /* of a run without a GPU, unless a budget says else */
+/* A run without a GPU ends about a minute after it began, unless a budget says else: compiling
+ * stops so early that the results are written by then, and where all before it took too long, it
+ * goes on for long enough that repeating the command gets there. */
+static const double COMPILE_UNTIL = 57.0;
+static const double COMPILE_AT_LEAST = 10.0;
 enum { WINNERS_MAX = 512 };
 
 kkt_status session_submit(session *s, trial *slot, kkt_error *err) {
@@ -183,16 +187,17 @@ static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
     int64_t per_task = s->options->exhaustive ? INT64_MAX : EVALS_PER_TASK;
     kkt_search **searches = kkt_arena_array(s->arena, s->task_count + 1, sizeof(kkt_search *));
     kkt_status status = KKT_OK;
-    for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
+    size_t open = 0;
+    for (; open < s->task_count && status == KKT_OK && session_time_left(s); open++) {
         kkt_search_options options = {.seed = s->options->seed,
                                       .budget = EVALS_PER_TASK,
-                                      .points = session_points(&s->tasks[i])};
-        status = type->open(s->tasks[i].space, &options, &searches[i], err);
+                                      .points = session_points(&s->tasks[open])};
+        status = type->open(s->tasks[open].space, &options, &searches[open], err);
     }
     bool more = true;
     for (int64_t round = 0; status == KKT_OK && more && round < per_task; round++) {
         more = false;
-        for (size_t i = 0; i < s->task_count && status == KKT_OK && s->evals_left > 0; i++) {
+        for (size_t i = 0; i < open && status == KKT_OK && s->evals_left > 0; i++) {
             kkt_point point;
             if (type->propose(searches[i], &point)) {
                 more = true;
@@ -201,7 +206,7 @@ static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
             }
         }
     }
-    for (size_t i = 0; i < s->task_count; i++) {
+    for (size_t i = 0; i < open; i++) {
         type->close(searches[i]);
     }
     return status;
@@ -240,10 +245,9 @@ static void note_limit(const session *s, size_t done, const queue *q) {
     s->options->note(s->options->event_context, line);
 }
 
-/* Until the run's budget of seconds is spent, or for `seconds` where it has none. */
-static kkt_status run_queue(session *s, queue *q, double seconds, bool *all_done, kkt_error *err) {
-    double end =
-        s->options->budget_seconds > 0 ? s->options->budget_seconds : session_seconds(s) + seconds;
+/* Until the run's budget of seconds is spent, or where it has none, until second `end` of it. */
+static kkt_status run_queue(session *s, queue *q, double end, bool *all_done, kkt_error *err) {
+    end = s->options->budget_seconds > 0 ? s->options->budget_seconds : end;
     size_t next = 0;
     size_t done = 0;
     size_t ahead = 32; /* jobs handed in: enough to feed every worker, few enough to stop soon */
@@ -303,7 +307,8 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
     status = kkt_db_commit(s->db, err);
     bool all_done = false;
     if (status == KKT_OK) {
-        status = run_queue(s, &q, COMPILE_SECONDS, &all_done, err);
+        double end = fmax(COMPILE_UNTIL, session_seconds(s) + COMPILE_AT_LEAST);
+        status = run_queue(s, &q, end, &all_done, err);
     }
     return status == KKT_OK && all_done && !s->nothing_left ? session_mark_store(s, err) : status;
 }

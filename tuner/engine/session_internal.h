@@ -41,7 +41,9 @@ typedef struct session {
     kkt_search_memory memory;        /* of the tasks before it */
     const kkt_variant *remembered;   /* what `memory` is about */
     int64_t tried, to_try;           /* over all tasks, for the progress */
-    bool nothing_left; /* an earlier run did all that this one would: see session_mark.c */
+    bool nothing_left;   /* an earlier run did all that this one would: see session_mark.c */
+    double walk_until_s; /* when the walk through a space has to end, in seconds of the run */
+    size_t walks_cut;    /* spaces of which only the beginning was walked through in that time */
     bool disturbance_told;
     bool timing_pipelines; /* the last phase of a run that has it */
     bool retrying;         /* slots that begin now forget a failure */
@@ -115,6 +117,8 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
 kkt_status session_store_build(session *s, trial *slot, kkt_error *err);
 kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *result,
                              const char *policy_suffix, kkt_error *err);
+/* Walks through a task's space, until `walk_until_s` at most, and stores why configurations were
+ * turned down. */
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err);
 /* Predicts what the database knows of a task's candidates without a prediction (recorded rows). */
 kkt_status session_predict_known(session *s, const task *t, kkt_error *err);

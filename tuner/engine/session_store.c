@@ -355,12 +355,22 @@ static kkt_status store_reject(session *s, const task *t, const kkt_values *conf
     return kkt_db_set_outcome(s->db, candidate, KKT_OUTCOME_REJECTED, text, err);
 }
 
+static bool walk_on(void *context) {
+    const session *s = context;
+    return !session_interrupted() &&
+           (s->options->budget_seconds <= 0 || session_seconds(s) < s->walk_until_s);
+}
+
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     reject_list *list = kkt_arena_alloc(s->arena, sizeof *list);
+    kkt_space_limit(t->space, walk_on, s);
     kkt_status status = kkt_pointset_make(t->space, note_reject, list, &t->walked, err);
+    kkt_space_limit(t->space, NULL, NULL);
     if (status != KKT_OK) {
         return status;
     }
+    bool cut = kkt_space_cut(t->space);
+    s->walks_cut += cut;
     t->points = t->walked.count;
     s->out->counts.enumerated += t->points + list->total;
     s->out->counts.rejected += list->total;
@@ -371,7 +381,7 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
             t->commonest_reject = list->reasons[i].reason;
         }
     }
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count && !cut; i++) { /* how many there are is not known then */
         status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
                               list->reasons[i].rows, err);
         if (status != KKT_OK) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ASK_EVERY = 4096 }; /* configurations; a few milliseconds of them */
+
 struct kkt_space {
     const kkt_kernel *kernel;
     const kkt_variant *variant;
@@ -18,6 +20,10 @@ struct kkt_space {
         radix[KKT_PARAMS_MAX]; /* values of a parameter that are walked through; 1: it is held */
     int64_t stride[KKT_PARAMS_MAX]; /* what one step of it adds to the ordinal */
     int64_t next;
+    bool (*go_on)(void *context);
+    void *go_on_context;
+    int64_t until_asked;
+    bool cut; /* the walk ended before the end */
     /* Where the walk stands: mostly one step further than before. */
     int64_t at; /* -1: nowhere */
     kkt_values current;
@@ -135,9 +141,18 @@ static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_poi
     return true;
 }
 
+static bool may_go_on(kkt_space *space) {
+    if (!space->go_on || --space->until_asked > 0) {
+        return true;
+    }
+    space->until_asked = ASK_EVERY;
+    space->cut = !space->go_on(space->go_on_context);
+    return !space->cut;
+}
+
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out) {
     char reason[240];
-    while (space->next < space->raw_size) {
+    while (space->next < space->raw_size && !space->cut && may_go_on(space)) {
         out->ordinal = space->next;
         move_to(space, out->ordinal);
         space->next = next_distinct(space, &space->current, out->ordinal);
@@ -157,6 +172,17 @@ bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context
 
 void kkt_space_rewind(kkt_space *space) {
     space->next = 0;
+    space->cut = false;
+    space->until_asked = 0;
+}
+
+void kkt_space_limit(kkt_space *space, bool (*go_on)(void *context), void *context) {
+    space->go_on = go_on;
+    space->go_on_context = context;
+}
+
+bool kkt_space_cut(const kkt_space *space) {
+    return space->cut;
 }
 
 /* Index of the first parameter whose value is outside the space; the count where there is none. */

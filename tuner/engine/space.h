@@ -27,6 +27,11 @@ void kkt_space_close(kkt_space *space);
 typedef void (*kkt_space_rejected)(void *context, const kkt_values *config, const char *reason);
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out);
 void kkt_space_rewind(kkt_space *space);
+/* Has walks end early where `go_on` says so: it is asked every few thousand configurations, turned
+ * down or not. NULL: never. */
+void kkt_space_limit(kkt_space *space, bool (*go_on)(void *context), void *context);
+/* Whether a walk since the last rewind ended so. */
+bool kkt_space_cut(const kkt_space *space);
 /* The point of one configuration; false with the reason where it is turned down. */
 bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
                      size_t size);

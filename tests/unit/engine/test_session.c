@@ -108,6 +108,19 @@ static best_row best_of(const char *path) {
     return best;
 }
 
+static void a_budget_of_seconds_covers_the_walk(void **state) {
+    (void)state;
+    char path[128];
+    run_request request = {.db = in_folder("walk.db", path), .fake = "seed=5", .evals = 1};
+    kkt_session_summary whole;
+    kkt_session_summary part;
+    assert_int_equal(run_session(&request, &whole, NULL), KKT_OK);
+    request.db = in_folder("part.db", path);
+    request.seconds = 1e-3;
+    assert_int_equal(run_session(&request, &part, NULL), KKT_OK);
+    assert_true(part.counts.enumerated < whole.counts.enumerated / 2);
+}
+
 static void measures_and_reuses(void **state) {
     (void)state;
     char path[128];
@@ -299,9 +312,13 @@ int main(int argc, char **argv) {
         return kkt_compile_worker_main();
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_and_reuses),           cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(faults_cost_one_candidate),     cmocka_unit_test(fixed_parameters),
-        cmocka_unit_test(made_up_times_rank_last),       cmocka_unit_test(empty_searches),
+        cmocka_unit_test(a_budget_of_seconds_covers_the_walk),
+        cmocka_unit_test(measures_and_reuses),
+        cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(faults_cost_one_candidate),
+        cmocka_unit_test(fixed_parameters),
+        cmocka_unit_test(made_up_times_rank_last),
+        cmocka_unit_test(empty_searches),
         cmocka_unit_test(repetition_finds_nothing_left),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

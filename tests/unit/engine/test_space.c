@@ -118,6 +118,35 @@ static void bad_fixed_text(void **state) {
     assert_null(space);
 }
 
+static bool go_on(void *context) {
+    int *left = context;
+    return (*left)-- > 0;
+}
+
+static int64_t walk(kkt_space *space) {
+    kkt_point point;
+    int64_t points = 0;
+    for (kkt_space_rewind(space); kkt_space_next(space, NULL, NULL, &point);) {
+        points++;
+    }
+    return points;
+}
+
+static void a_walk_ends_where_it_is_told_to(void **state) {
+    (void)state;
+    kkt_space *space = open_space(NULL);
+    int64_t all = walk(space);
+    int left = 1; /* a first look, and not a second one */
+    kkt_space_limit(space, go_on, &left);
+    assert_in_range(walk(space), 1, all - 1);
+    assert_true(kkt_space_cut(space));
+    assert_int_equal(walk(space), 0);
+    kkt_space_limit(space, NULL, NULL);
+    assert_int_equal(walk(space), all);
+    assert_false(kkt_space_cut(space));
+    kkt_space_close(space);
+}
+
 static void endless_footprint(const kkt_values *problem, const kkt_values *config,
                               const kkt_arch *arch, kkt_footprint *out) {
     synthetic_footprint(problem, config, arch, out);
@@ -158,6 +187,7 @@ static void an_endless_prediction_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_walk_ends_where_it_is_told_to),
         cmocka_unit_test(an_endless_prediction_is_refused),
         cmocka_unit_test(every_point_once),
         cmocka_unit_test(fixed_parameters_hold),
