@@ -173,8 +173,12 @@ static kkt_status time_chain(session *s, chain *c, kkt_error *err) {
             break;
         }
         c->order = (kkt_launch_order)order;
-        c->found = order == KKT_OVERLAPPED && !can_overlap(s, c);
+        c->found = false;
+        if (order == KKT_OVERLAPPED && !can_overlap(s, c)) {
+            continue;
+        }
         status = kkt_db_pipeline_runs(s->db, &filter, s->freshness, visit_known, c, err);
+        s->pipelines_known += c->found;
         if (status == KKT_OK && !c->found) {
             status = measure_chain(s, c, err);
         }

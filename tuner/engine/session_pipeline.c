@@ -283,8 +283,8 @@ static kkt_status time_chunk(session *s, const kkt_pipeline_kernels *p, const kk
         }
         status = session_time_chain(s, p, kkt_text_get(&text), problem, chunk, members[f], err);
     }
-    session_progress(s, "pipelines", s->out->counts.pipelines, s->out->counts.pipelines,
-                     kkt_text_get(&text));
+    int64_t done = s->out->counts.pipelines + s->pipelines_known;
+    session_progress(s, "pipelines", done, done, kkt_text_get(&text));
     kkt_text_free(&text);
     return status;
 }

@@ -109,6 +109,19 @@ static void count_events(void *context, const kkt_session_event *event) {
     *count += strcmp(event->step, "pipeline") == 0;
 }
 
+/* What the progress of the last phase said. */
+static int64_t pipelines_done;
+
+static void note_progress(void *context, const char *phase, int64_t done, int64_t total,
+                          const char *detail) {
+    (void)context;
+    (void)detail;
+    if (strcmp(phase, "pipelines") == 0) {
+        assert_int_equal(done, total);
+        pipelines_done = done;
+    }
+}
+
 static kkt_status run(const run_request *request, kkt_session_summary *out, int *events,
                       kkt_error *err) {
     char path[160], cache[160];
@@ -117,6 +130,7 @@ static kkt_status run(const run_request *request, kkt_session_summary *out, int 
                                    .fixed = request->fixed,
                                    .budget_evals = request->evals,
                                    .seed = 1,
+                                   .progress = note_progress,
                                    .event = count_events,
                                    .event_context = events};
     *events = 0;
@@ -189,6 +203,8 @@ static void every_chunk_is_tuned_and_timed(void **state) {
     assert_int_equal(first.counts.measured + first.counts.noisy, 48);
     assert_int_equal(first.counts.pipelines, 16); /* two problems, four chunk sizes, two orders */
     assert_int_equal(events, 16);
+    assert_int_equal(pipelines_done, 16);
+    pipelines_done = 0;
     stored s = look("all.db");
     assert_int_equal(s.runs, 16);
     assert_int_equal(s.overlapped, 8);
@@ -198,6 +214,7 @@ static void every_chunk_is_tuned_and_timed(void **state) {
     assert_int_equal(run(&request, &second, &events, NULL), KKT_OK);
     assert_int_equal(second.counts.measured, 0);
     assert_int_equal(second.counts.pipelines, 0);
+    assert_int_equal(pipelines_done, 16); /* not 0 of 0 */
     assert_int_equal(look("all.db").runs, 16);
 }
 
