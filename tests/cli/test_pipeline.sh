@@ -9,7 +9,7 @@ expect 0 "${run[@]}" --json
 json 'd["candidates"]["pipelines"] >= 3'
 json 'all(c["pipeline"] == "gdn_t" for c in d["chunk_choice"])'
 json '[[p["chunk"] for p in c["curve"] if "end_to_end_us" in p] for c in d["chunk_choice"]
-      if c["problem"]["tokens"] == 4096] == [[16, 32, 64]]'
+      if c["problem"]["tokens"] == 4096] == [[16, 32, 64, 128]]'
 expect 0 "${run[@]}"
 has "$out" "gdn_t, heads_k=2"
 has "$out" ", 0 measured, "
@@ -21,11 +21,11 @@ json '[m["entry"]["kernel"] for m in d["members"]] == ["kkt_solve", "gdn_fwd_t"]
 json 'all(m["entry"]["config"]["chunk"] == d["chunk"] and m["tier"] == "exact" for m in d["members"])'
 expect 0 "${find[@]}" --problem tokens=8192,heads_k=2,heads_v=4
 has "$out" "tier        nearest, distance 1 from "
-expect 0 "${find[@]}" --problem "$problem" --chunk 16 --json
-json 'd["tier"] == "exact" and d["chunk"] == 16'
-# Nothing runs there: whatever the problem, that was not found.
-expect 0 "${find[@]}" --problem "$problem" --chunk 128 --json
-json 'd["tier"] == "default" and d["chunk"] == 128'
+for chunk in 16 128; do
+    expect 0 "${find[@]}" --problem "$problem" --chunk $chunk --json
+    json "d['tier'] == 'exact' and d['chunk'] == $chunk"
+    json 'all(m["entry"]["provenance"] == "measured" for m in d["members"])'
+done
 
 refuses 2 "is no chunk size" "${find[@]}" --chunk many
 refuses 2 "has no chunk size 7" "${find[@]}" --chunk 7
