@@ -55,8 +55,10 @@ def solver_lines(lines, ours):
 
 
 def forward_key(line):
-    sequences, length = (int(part) for part in line["lens"].split("x"))
-    return sequences, sequences * length, line["hk"], line["hv"]
+    """Of "1x32768", one sequence, or "8192x4", four of 8192."""
+    first, second = (int(part) for part in line["lens"].split("x"))
+    sequences = 1 if first == 1 else second
+    return sequences, first * second, line["hk"], line["hv"]
 
 
 def forward_lines(lines, ours):
@@ -119,7 +121,7 @@ def our_forwards(pipelines):
     return found
 
 
-def section(path, groups, pipelines, table):
+def section(path, groups, pipelines, table, note):
     lines = load(path)
     solvers = solver_lines(lines, our_solvers(groups))
     forwards = forward_lines(lines, our_forwards(pipelines))
@@ -128,8 +130,8 @@ def section(path, groups, pipelines, table):
     print("## Beside the public kernels\n")
     env = of_kind(lines, "env")
     card = f" {env[0]['gpu']}, torch {env[0]['torch']}." if env else ""
-    print(f"{versions(lines)};{card} Medians of one graph launch each, 512 MiB read before, on the "
-          "card of the program's own times beside them, one after the other, microseconds.\n")
+    print(f"{versions(lines)};{card} Medians of one graph launch each, 512 MiB read before, "
+          f"microseconds. {note}\n")
     if solvers:
         print("T from K, beta and g, C = 64; ours and FLA's apply the gate, the others leave it "
               "to the consumer.\n")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/benchmarks.md (to standard output) from databases of runs on a GPU.
 
-The first database gives the tables. Further ones are runs of the same command on the same card
-and give the run-to-run spread. Every number comes out of the files given; none is typed in.
+The first database gives the tables. Further ones are runs of one command on one card, each from an
+empty database; compared with each other they give the run-to-run spread. Every number comes out of the files given; none is typed in.
 """
 import argparse
 import json
@@ -217,10 +217,11 @@ def copies_of(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("first", help="database of the run that is told")
-    parser.add_argument("again", nargs="*", help="databases of runs of the same command")
+    parser.add_argument("again", nargs="*", help="databases of runs of one command")
     parser.add_argument("--copies", help="JSON lines of scripts/copy_of_same_bytes")
     parser.add_argument("--peers", help="JSON lines of the public kernels' times")
     parser.add_argument("--beside", help="database of the run beside the peers; default FIRST")
+    parser.add_argument("--note", default="", help="how the peers' run stands to the others")
     options = parser.parse_args()
     found, copies = rows(options.first, TIMED), copies_of(options.copies)
     print("# Benchmarks\n")
@@ -239,9 +240,11 @@ def main():
     if options.peers:
         beside = options.beside or options.first
         benchmark_peers.section(options.peers, best(rows(beside, TIMED)), rows(beside, PIPELINES),
-                                table)
+                                table, options.note)
     counted(found)
-    run_to_run(groups, [best(rows(path, TIMED)) for path in options.again])
+    again = [best(rows(path, TIMED)) for path in options.again]
+    if len(again) > 1:
+        run_to_run(again[0], again[1:])
 
 
 if __name__ == "__main__":
