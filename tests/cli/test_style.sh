@@ -3,7 +3,8 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-tuned=(--arch sm90 --backend fake --problem tokens=1024,heads_k=2,heads_v=4 --cache cache)
+problem=tokens=1024,heads_k=2,heads_v=4
+tuned=(--arch sm90 --backend fake --problem "$problem" --cache cache)
 # styles DATABASE: of all that was measured.
 styles() {
     python3 -c 'import sqlite3, sys
