@@ -111,6 +111,10 @@ static void print_text(const kkt_compared *comparison, kkt_arena *arena) {
         }
     }
     printf("; the limit is %g %%\n", comparison->limit_percent);
+    kkt_text caution = {0};
+    kkt_compare_caution(comparison, &caution);
+    fputs(kkt_text_get(&caution), stdout);
+    kkt_text_free(&caution);
 }
 
 static kkt_status write_junit(const kkt_args *args, const kkt_compared *comparison,
@@ -200,6 +204,7 @@ const kkt_command kkt_cmd_compare = {
         "For each kernel, problem and chunk size: the best of A and of B, whatever source it came\n"
         "from. A time regressed if its interval lies above A's and its median exceeds A's by more\n"
         "than --fail-over; what A could and B tried in vain failed. Either ends with exit code 1.\n"
+        "Made-up times of the fake backend are left out where a database has a GPU's.\n"
         "`kkttune --compare A.db B.db` is the same.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

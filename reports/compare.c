@@ -23,6 +23,7 @@ typedef struct candidate {
     kkt_compare_row key; /* its identity alone */
     kkt_compare_side side;
     bool of_b;
+    bool of_gpu; /* it was run on one */
 } candidate;
 
 typedef struct collector {
@@ -66,9 +67,11 @@ static kkt_status collect(void *context, const kkt_result *result, kkt_error *er
         .side = {.tried = true,
                  .timed = good && result->has_run && isfinite(run->time_us) && run->time_us > 0,
                  .noisy = result->outcome == KKT_OUTCOME_NOISY,
+                 .made_up = result->has_run && kkt_run_made_up(run),
                  .style = kkt_arena_strdup(c->arena, result->id.style),
                  .config = kkt_arena_strdup(c->arena, result->id.config)},
         .of_b = c->of_b,
+        .of_gpu = result->has_run && !kkt_run_made_up(run),
     };
     if (new->side.timed) {
         new->side.time_us = run->time_us;
@@ -77,6 +80,33 @@ static kkt_status collect(void *context, const kkt_result *result, kkt_error *er
         new->side.samples = run->sample_count;
     }
     return KKT_OK;
+}
+
+static int compare_devices(const void *left, const void *right) {
+    const candidate *a = left, *b = right;
+    int order = (a->of_b > b->of_b) - (a->of_b < b->of_b);
+    if (order == 0)
+        order = strcmp(a->key.arch, b->key.arch);
+    return order != 0 ? order : strcmp(a->key.device, b->key.device);
+}
+
+/* Where a database has results of a GPU, what the fake backend made up for the same device is
+ * neither a time nor a failure. */
+static void leave_out_made_up(collector *c, kkt_compared *out) {
+    size_t kept = 0;
+    qsort(c->all, c->count, sizeof *c->all, compare_devices);
+    for (size_t i = 0, end; i < c->count; i = end) {
+        bool real = false;
+        for (end = i; end < c->count && compare_devices(&c->all[i], &c->all[end]) == 0; end++)
+            real = real || c->all[end].of_gpu;
+        for (size_t k = i; k < end; k++) {
+            if (real && c->all[k].side.made_up)
+                out->left_out[c->all[k].of_b] += c->all[k].side.timed;
+            else
+                c->all[kept++] = c->all[k];
+        }
+    }
+    c->count = kept;
 }
 
 static int compare_keys(const kkt_compare_row *a, const kkt_compare_row *b) {
@@ -139,6 +169,8 @@ static void make_rows(const collector *c, kkt_compared *out) {
         row.ratio = row.a.timed && row.b.timed ? row.b.time_us / row.a.time_us : KKT_UNKNOWN_REAL;
         row.verdict = judge(&row, out->limit_percent);
         out->counts[row.verdict]++;
+        out->made_up[0] += row.a.timed && row.a.made_up;
+        out->made_up[1] += row.b.timed && row.b.made_up;
         out->rows[out->row_count++] = row;
     }
 }
@@ -154,8 +186,10 @@ kkt_status kkt_compare(kkt_db *a, kkt_db *b, const char *kernel, double limit_pe
         status = kkt_db_results(b, &filter, NULL, collect, &c, err);
     if (status != KKT_OK)
         return status;
-    if (c.count > 0)
+    if (c.count > 0) {
+        leave_out_made_up(&c, out);
         qsort(c.all, c.count, sizeof *c.all, compare_candidates);
+    }
     make_rows(&c, out);
     return KKT_OK;
 }
@@ -194,6 +228,22 @@ void kkt_compare_sentence(const kkt_compared *comparison, const kkt_compare_row 
     }
 }
 
+void kkt_compare_caution(const kkt_compared *comparison, kkt_text *out) {
+    static const char names[] = "AB";
+    for (int side = 0; side < 2; side++) {
+        if (comparison->left_out[side] > 0)
+            kkt_text_printf(out,
+                            "%zu made-up times of the fake backend in %c are left out: it has "
+                            "times of a GPU\n",
+                            comparison->left_out[side], names[side]);
+        if (comparison->made_up[side] > 0)
+            kkt_text_printf(out,
+                            "the comparison is of made-up times: %zu of %c come from the fake "
+                            "backend, and it has none of a GPU for that device\n",
+                            comparison->made_up[side], names[side]);
+    }
+}
+
 static void add_side(kkt_json *row, const char *key, const kkt_compare_side *side) {
     if (!side->timed)
         return;
@@ -207,6 +257,8 @@ static void add_side(kkt_json *row, const char *key, const kkt_compare_side *sid
     kkt_json_add_int(time, "samples", side->samples);
     if (side->noisy)
         kkt_json_add_bool(object, "noisy", true);
+    if (side->made_up)
+        kkt_json_add_bool(object, "made_up", true);
 }
 
 void kkt_compare_json(const kkt_compared *comparison, kkt_json *root) {
@@ -230,5 +282,8 @@ void kkt_compare_json(const kkt_compared *comparison, kkt_json *root) {
     kkt_json *counts = kkt_json_add_object(root, "counts");
     for (int i = 0; i < KKT_COMPARE_COUNT; i++)
         kkt_json_add_int(counts, verdict_names[i], (int64_t)comparison->counts[i]);
+    kkt_json *left_out = kkt_json_add_object(root, "made_up_left_out");
+    kkt_json_add_int(left_out, "a", (int64_t)comparison->left_out[0]);
+    kkt_json_add_int(left_out, "b", (int64_t)comparison->left_out[1]);
     kkt_json_add_bool(root, "failed", kkt_compare_failures(comparison) > 0);
 }

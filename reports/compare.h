@@ -25,7 +25,8 @@ const char *kkt_compare_verdict_name(kkt_compare_verdict verdict); /* "regressed
 typedef struct kkt_compare_side {
     bool tried; /* anything was built or run */
     bool timed;
-    bool noisy; /* no better one has a narrow interval */
+    bool noisy;   /* no better one has a narrow interval */
+    bool made_up; /* by the fake backend: nothing was measured */
     double time_us, low_us, high_us;
     int64_t samples;
     const char *style, *config; /* NULL where nothing was timed */
@@ -45,9 +46,12 @@ typedef struct kkt_compared {
     kkt_compare_row *rows; /* sorted: kernel, arch, device, problem, chunk; all have a time of A
                               or of B */
     size_t counts[KKT_COMPARE_COUNT];
+    size_t left_out[2]; /* made-up times of A and of B that times of a GPU stand in for */
+    size_t made_up[2];  /* rows whose time of A, or of B, is made up: there is no other */
 } kkt_compared;
 
-/* `kernel` NULL: all. Everything lives in `arena`. */
+/* `kernel` NULL: all. Times that the fake backend made up count only for devices of which that
+ * database holds no time of a GPU, as in reports. Everything lives in `arena`. */
 kkt_status kkt_compare(kkt_db *a, kkt_db *b, const char *kernel, double limit_percent,
                        kkt_arena *arena, kkt_compared *out, kkt_error *err);
 /* Rows that are to fail a gate: regressed or failed. */
@@ -55,6 +59,10 @@ size_t kkt_compare_failures(const kkt_compared *comparison);
 /* One sentence on a row: "12.5 us, was 10.0 us: 1.25 times, beyond the limit of 3 %". */
 void kkt_compare_sentence(const kkt_compared *comparison, const kkt_compare_row *row,
                           kkt_text *out);
+
+/* What to know of made-up times, a line each: those left out, and those that a comparison rests on
+ * because a database has no others. Nothing where there are none. */
+void kkt_compare_caution(const kkt_compared *comparison, kkt_text *out);
 
 /* Schema kkttune.compare/1 into an object. */
 void kkt_compare_json(const kkt_compared *comparison, kkt_json *root);

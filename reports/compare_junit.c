@@ -32,6 +32,18 @@ static void add_xml(kkt_text *out, const char *raw) {
     }
 }
 
+/* What to know of made-up times, as the suite's own output. */
+static void add_caution(const kkt_compared *comparison, kkt_text *out) {
+    kkt_text caution = {0};
+    kkt_compare_caution(comparison, &caution);
+    if (caution.length > 0) {
+        kkt_text_add(out, "    <system-out>");
+        add_xml(out, kkt_text_get(&caution));
+        kkt_text_add(out, "</system-out>\n");
+    }
+    kkt_text_free(&caution);
+}
+
 static void add_case(const kkt_compared *comparison, const kkt_compare_row *row, kkt_text *out) {
     kkt_text sentence = {0};
     kkt_compare_sentence(comparison, row, &sentence);
@@ -72,5 +84,6 @@ void kkt_compare_junit(const kkt_compared *comparison, kkt_text *out) {
     kkt_text_printf(out, "  <testsuite name=\"kkttune compare\" %s>\n", counts);
     for (size_t i = 0; i < comparison->row_count; i++)
         add_case(comparison, &comparison->rows[i], out);
+    add_caution(comparison, out);
     kkt_text_add(out, "  </testsuite>\n</testsuites>\n");
 }

@@ -41,6 +41,29 @@ expect 1 compare 2.db 1.db --json # the other way around
 json '[(r["chunk"], r["verdict"]) for r in d["rows"]] == [
           (16, "faster"), (32, "faster"), (64, "regressed"), (128, "same")]'
 
+# Made-up times: compared, and said to be made up, where a database has no others. B has one of a GPU,
+# slow, beside faster ones that are made up: it alone counts, whatever the fake backend made of the rest.
+expect 0 compare 1.db 1.db
+has "$out" "the comparison is of made-up times: 4 of A"
+cp 1.db real.db
+python3 - <<'END'
+import sqlite3
+db = sqlite3.connect("real.db")
+db.execute("UPDATE runs SET gpu = 'NVIDIA H200', time_us = 5000, time_low_us = 4999, time_high_us = 5001"
+           " WHERE id = (SELECT min(id) FROM runs WHERE outcome = 'ok')")
+db.commit()
+END
+expect 1 compare 1.db real.db
+has "$out" "made-up times of the fake backend in B are left out"
+has "$out" "the comparison is of made-up times: 4 of A"
+expect 1 compare 1.db real.db --json --junit made_up.xml
+json '[r["b"]["time_us"]["median"] for r in d["rows"] if "b" in r] == [5000]'
+json 'd["counts"]["absent"] == 3 and d["counts"]["regressed"] == 1 and d["made_up_left_out"]["b"] > 0'
+json 'all(r["a"]["made_up"] for r in d["rows"]) and d["made_up_left_out"]["a"] == 0'
+grep -q "left out" made_up.xml || die "the JUnit report does not say what was left out"
+expect 0 compare real.db real.db
+[[ $out != *"comparison is of made-up"* ]] || die "times of a GPU are called made up"
+
 # Hostile names, a candidate that failed in B, and one that B never tried.
 cp 1.db hostile.db
 python3 - <<'END'
