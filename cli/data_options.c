@@ -16,38 +16,46 @@ static kkt_status read_folders(const kkt_args *args, bool need_out, kkt_data_opt
     return status == KKT_OK ? kkt_folder_check_writable(out->out, err) : status;
 }
 
-/* The asked style, or the first that has device code; where none has, the first. NULL: there is no
- * such style. */
-static const kkt_variant *choose_variant(const kkt_args *args, const kkt_kernel *kernel) {
+/* The asked style, or the first that has device code; where none has, the first. */
+static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
+                                 const kkt_variant **out, kkt_error *err) {
     const char *name = kkt_args_get(args, "--style");
-    if (name) {
-        const kkt_style *style = kkt_style_find(name);
-        return style ? kkt_kernel_variant(kernel, style->id) : NULL;
+    *out = kernel->variants[0];
+    if (!name) {
+        for (size_t v = 0; v < kernel->variant_count; v++) {
+            if (kernel->variants[v]->source) {
+                *out = kernel->variants[v];
+                break;
+            }
+        }
+        return KKT_OK;
     }
-    for (size_t v = 0; v < kernel->variant_count; v++)
-        if (kernel->variants[v]->source)
-            return kernel->variants[v];
-    return kernel->variants[0];
+    const kkt_style *style = kkt_style_find(name);
+    const kkt_variant *found = style ? kkt_kernel_variant(kernel, style->id) : NULL;
+    if (!found)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s'", kernel->name, name);
+    *out = found;
+    return KKT_OK;
 }
 
 kkt_status kkt_data_options_read(const kkt_args *args, bool device_code, kkt_data_options *out,
                                  kkt_error *err) {
+    const kkt_variant *variant = NULL;
     kkt_status status = kkt_kernel_parse(kkt_args_operand(args, 0), &out->kernel, err);
+    if (status == KKT_OK)
+        status = choose_variant(args, out->kernel, &variant, err);
     if (status != KKT_OK)
         return status;
-    out->variant = choose_variant(args, out->kernel);
-    if (!out->variant)
-        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s'", out->kernel->name,
-                        kkt_args_get(args, "--style"));
-    if (device_code && !out->variant->source)
+    out->variant = variant;
+    if (device_code && !variant->source)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "kernel %s has no device code yet: the model alone knows it",
                         out->kernel->name);
     if (!out->kernel->reference)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "kernel %s has no reference", out->kernel->name);
     const char *config = kkt_args_get(args, "--config");
-    kkt_params_defaults(&out->variant->params, &out->config);
-    status = kkt_params_parse(&out->variant->params, config ? config : "", &out->config,
+    kkt_params_defaults(&variant->params, &out->config);
+    status = kkt_params_parse(&variant->params, config ? config : "", &out->config,
                               &out->config_given, err);
     return status == KKT_OK ? read_folders(args, device_code, out, err) : status;
 }
