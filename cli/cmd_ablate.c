@@ -162,7 +162,8 @@ static kkt_status check_out(job *j, kkt_error *err) {
     if (out[0] == '\0' || (slash && slash[1] == '\0')) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--out '%s' names no file", out);
     }
-    return kkt_folder_check_writable(folder, err);
+    kkt_status status = kkt_folder_make(folder, err);
+    return status == KKT_OK ? kkt_folder_check_writable(folder, err) : status;
 }
 
 /* ---- the work ---- */

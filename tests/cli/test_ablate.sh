@@ -79,3 +79,9 @@ expect 2 ablate kkt_solve --arch sm90 --backend fake --db e.db --config heads_pe
 has "$err" "heads_per_block 3"
 refuses 2 "names no file" ablate kkt_solve --arch sm90 --out docs/
 refuses 3 "/proc" ablate kkt_solve --arch sm90 --backend fake --db e.db --out /proc/no/page.md
+# The page's folder is made, before any work.
+touch file
+refuses 3 "'file'" ablate kkt_solve --arch sm90 --backend fake --db never.db --out file/page.md
+[ ! -e never.db ] || die "work was done before --out was checked"
+expect 0 "${ask[@]}" --chunk 32 --out made/for/page.md
+[ -s made/for/page.md ] || die "the page is missing"
