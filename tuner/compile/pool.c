@@ -11,7 +11,7 @@
 #include "tuner/worker/stream.h"
 
 enum { WORKERS_MAX = 16, DEFAULT_JOB_SECONDS = 20, SEND_SECONDS = 5 };
-enum { CLOCK_FACTOR = 4 }; /* by the clock a compile may take so many times its processor time */
+enum { CLOCK_FACTOR = 4 }; /* by the clock a compile may take so many times its limit */
 
 /* The version whose cubins are looked up where no NVRTC is there to ask: the one that the project
  * pins. */
@@ -49,8 +49,8 @@ struct kkt_compile_pool {
     kkt_cache *cache;
     char *program; /* NULL: this program */
     char version[32];
-    char unavailable[480]; /* "" where compiling is possible */
-    double job_seconds;
+    char unavailable[480];             /* "" where compiling is possible */
+    double job_seconds, clock_seconds; /* limits of a compile */
     int workers;
     slot slots[WORKERS_MAX];
     task *first, **last; /* tasks that were not handed back */
@@ -93,14 +93,17 @@ static int worker_count(int asked) {
 
 kkt_status kkt_compile_pool_open(const kkt_compile_pool_options *options, kkt_compile_pool **out,
                                  kkt_error *err) {
-    if (options->job_seconds < 0 || options->workers < 0)
+    if (options->job_seconds < 0 || options->clock_factor < 0 || options->workers < 0)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "workers (%d) and seconds a compile (%g) cannot be negative",
-                        options->workers, options->job_seconds);
+                        "workers (%d), seconds a compile (%g) and its factor by the clock (%g) "
+                        "cannot be negative",
+                        options->workers, options->job_seconds, options->clock_factor);
     kkt_compile_pool *pool = checked(calloc(1, sizeof *pool));
     pool->cache = kkt_cache_open(options->cache);
     pool->program = copy_text(options->program);
     pool->job_seconds = options->job_seconds > 0 ? options->job_seconds : DEFAULT_JOB_SECONDS;
+    pool->clock_seconds =
+        pool->job_seconds * (options->clock_factor > 0 ? options->clock_factor : CLOCK_FACTOR);
     pool->workers = worker_count(options->workers);
     pool->last = &pool->first;
     ask_version(pool);
@@ -311,7 +314,7 @@ static kkt_status hear(kkt_compile_pool *pool, slot *worker, kkt_error *err) {
  * a little late. */
 static double time_left(const kkt_compile_pool *pool, const slot *worker, char *reason,
                         size_t size) {
-    double most = CLOCK_FACTOR * pool->job_seconds;
+    const double most = pool->clock_seconds;
     double left = worker->begin + most - kkt_clock_seconds();
     if (left <= 0) {
         snprintf(reason, size, "compiling took more than %g s", most);

@@ -10,8 +10,10 @@ typedef struct kkt_compile_pool kkt_compile_pool;
 typedef struct kkt_compile_pool_options {
     int workers; /* 0: one a core, at most 16 */
     /* Limit of one compile in seconds of its worker's processor time, so that a busy machine fails
-     * none; 0: 20. The worker is then killed, as it is after four times as long by the clock. */
+     * none; 0: 20. The worker is then killed, as it is after `clock_factor` times as long by the
+     * clock. */
     double job_seconds;
+    double clock_factor; /* 0: 4; more where other work may take nearly all of the machine */
     const char *cache;   /* folder; NULL: $XDG_CACHE_HOME/kkttune or ~/.cache/kkttune */
     const char *program; /* what to re-execute; NULL: /proc/self/exe */
 } kkt_compile_pool_options;

@@ -2,6 +2,7 @@
  * crashes or hangs where the job's architecture says so. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -237,9 +238,11 @@ static void writers_at_once_leave_whole_entries(void **state) {
 
 /* ---- the pool ---- */
 
-static kkt_compile_pool *open_pool(const char *folder, int workers, double seconds) {
+/* `factor`: 0, or a limit by the clock that a busy machine does not reach. */
+static kkt_compile_pool *open_pool_by_clock(const char *folder, int workers, double seconds,
+                                            double factor) {
     kkt_compile_pool_options options = {
-        .workers = workers, .job_seconds = seconds, .cache = folder};
+        .workers = workers, .job_seconds = seconds, .clock_factor = factor, .cache = folder};
     kkt_compile_pool *pool = NULL;
     assert_int_equal(kkt_compile_pool_open(&options, &pool, NULL), KKT_OK);
     if (kkt_compile_pool_unavailable(pool) != NULL) {
@@ -248,6 +251,10 @@ static kkt_compile_pool *open_pool(const char *folder, int workers, double secon
         skip();
     }
     return pool;
+}
+
+static kkt_compile_pool *open_pool(const char *folder, int workers, double seconds) {
+    return open_pool_by_clock(folder, workers, seconds, 0);
 }
 
 static void submit(kkt_compile_pool *pool, const char *arch, const char *defines, int64_t tag) {
@@ -382,7 +389,7 @@ static void a_hang_is_timed_out_and_the_rest_goes_on(void **state) {
     double begin = kkt_clock_seconds();
     assert_int_equal(kkt_compile_pool_next(pool, 0.02, &got, &tag, &result, NULL), KKT_OK);
     assert_false(got);
-    assert_true(kkt_clock_seconds() - begin < 0.15);
+    assert_true(kkt_clock_seconds() - begin < 0.6); /* long before the limit */
     assert_int_equal(take(pool, &result), 1);
     assert_false(result.ok);
     assert_true(result.timed_out);
@@ -397,7 +404,7 @@ static void a_hang_is_timed_out_and_the_rest_goes_on(void **state) {
 /* The limit is one of processor time: waiting for a busy machine is no fault of the source. */
 static void processor_time_is_limited(void **state) {
     (void)state;
-    kkt_compile_pool *pool = open_pool("/dev/null/none", 1, 0.3);
+    kkt_compile_pool *pool = open_pool_by_clock("/dev/null/none", 1, 0.3, 100);
     submit(pool, "spin", "SIZE=1\n", 1);
     submit(pool, "wait", "SIZE=2\n", 2);
     kkt_compile_result result;
@@ -430,6 +437,14 @@ static void late_listening_is_no_time_out(void **state) {
     kkt_compile_pool_close(pool);
 }
 
+/* Processor time of the workers that have ended. */
+static double ended_seconds(void) {
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+    return (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec +
+           (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
+}
+
 /* One job after the other, so that none can wait for another one's answer. */
 static void a_key_is_compiled_once(void **state) {
     (void)state;
@@ -441,9 +456,9 @@ static void a_key_is_compiled_once(void **state) {
         {"fail", "job 2", false, false},
         {"spin", "processor time", false, true},
     };
-    kkt_compile_pool *pool = open_pool("/dev/null/none", 1, 0.2);
+    kkt_compile_pool *pool = open_pool_by_clock("/dev/null/none", 1, 0.2, 150);
     for (int round = 0; round < 3; round++) {
-        double begin = kkt_clock_seconds();
+        const double begin = ended_seconds();
         for (int64_t i = 0; i < 3; i++) {
             kkt_compile_result result;
             submit(pool, rows[i].arch, "SIZE=1\n", 10 * round + i);
@@ -455,7 +470,8 @@ static void a_key_is_compiled_once(void **state) {
                 assert_memory_equal(result.cubin, "SIZE=1\n", result.cubin_size);
             kkt_compile_result_free(&result);
         }
-        assert_true(round == 0 || kkt_clock_seconds() - begin < 0.2);
+        /* A worker that spins to its limit ends there, and once is enough. */
+        assert_true(round == 0 ? ended_seconds() - begin >= 0.2 : ended_seconds() - begin < 0.2);
     }
     kkt_compile_pool_close(pool);
 }
