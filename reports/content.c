@@ -11,7 +11,6 @@
 #include "reports/modelled.h"
 
 #define TIES_SHOWN 8
-#define REJECTS_SHOWN 40
 
 const char *kkt_content_real(double value, char out[32]) {
     if (!isfinite(value))
@@ -400,32 +399,6 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
     }
 }
 
-static void add_rejects(const kkt_view *view, kkt_document *document) {
-    static const char *const headings[] = {
-        "Kernel", "Outcome", "#Configurations", "Reason (of the first)", "Example", NULL};
-    kkt_document_heading(document, 2, "What was rejected, and why");
-    if (view->reject_count == 0) {
-        kkt_document_paragraph(document, "Nothing is stored as rejected or failed.");
-        return;
-    }
-    kkt_block *table = kkt_document_table(
-        document,
-        "All problems together; reasons that differ in their numbers alone are counted as one",
-        headings);
-    for (size_t i = 0; i < view->reject_count && i < REJECTS_SHOWN; i++) {
-        const kkt_reject_group *group = &view->rejects[i];
-        kkt_row *row = kkt_document_row(document, table);
-        kkt_document_cell(document, row, "%s", group->kernel);
-        kkt_document_cell(document, row, "%s", group->outcome);
-        kkt_document_cell(document, row, "%lld", (long long)group->count);
-        kkt_document_cell(document, row, "%s", group->reason);
-        kkt_document_cell(document, row, "%s on %s", group->example, group->problem);
-    }
-    if (view->reject_count > REJECTS_SHOWN)
-        kkt_document_paragraph(document, "%zu more groups are in the database (view results).",
-                               view->reject_count - REJECTS_SHOWN);
-}
-
 static void add_provenance(const kkt_view *view, kkt_document *document) {
     static const char *const headings[] = {"Kernel",        "Problem",         "#C",   "Provenance",
                                            "Measured on",   "Driver",          "Date", "#Samples",
@@ -463,26 +436,40 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
                       kkt_source_name(view->device->l2_bytes.source));
 }
 
-static void add_kernels(const kkt_view *view, bool model_only, kkt_document *out) {
-    const char *kernel = NULL;
-    for (size_t i = 0; i < view->entry_count; i++) {
-        if (view->entries[i].model_only != model_only ||
-            (kernel != NULL && strcmp(kernel, view->entries[i].kernel) == 0))
-            continue;
-        kernel = view->entries[i].kernel;
-        kkt_document_heading(out, 2, "%s", kernel);
-        add_shared(view, &view->entries[i], out);
-        if (model_only)
-            kkt_document_paragraph(out, "The model knows this kernel's styles; it has no device "
-                                        "code yet, so nothing of it is measured or exported.");
-        add_chunk_tables(view, kernel, out);
-        if (model_only)
-            continue;
-        kkt_content_scatter(view, kernel, out);
-        add_winners(view, kernel, out);
-        kkt_content_counters(view, kernel, out);
-        kkt_content_pareto(view, kernel, out);
-        kkt_content_effects(view, kernel, out);
+/* Whether some style of the kernel has device code. */
+static bool has_device_code(const kkt_view *view, const char *kernel) {
+    for (size_t i = 0; i < view->entry_count; i++)
+        if (!view->entries[i].model_only && strcmp(view->entries[i].kernel, kernel) == 0)
+            return true;
+    return false;
+}
+
+static void add_kernel(const kkt_view *view, const kkt_entry *first, bool device_code,
+                       kkt_document *out) {
+    const char *kernel = first->kernel;
+    kkt_document_heading(out, 2, "%s", kernel);
+    add_shared(view, first, out);
+    if (!device_code)
+        kkt_document_paragraph(out, "The model knows this kernel's styles; it has no device "
+                                    "code yet, so nothing of it is measured or exported.");
+    add_chunk_tables(view, kernel, out);
+    if (!device_code)
+        return;
+    kkt_content_scatter(view, kernel, out);
+    add_winners(view, kernel, out);
+    kkt_content_counters(view, kernel, out);
+    kkt_content_pareto(view, kernel, out);
+    kkt_content_effects(view, kernel, out);
+}
+
+/* One part a kernel, wherever its entries are: those with device code, or those without. */
+static void add_kernels(const kkt_view *view, bool device_code, kkt_document *out) {
+    for (size_t i = 0, j; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        for (j = 0; j < i && strcmp(view->entries[j].kernel, entry->kernel) != 0; j++)
+            ;
+        if (j == i && has_device_code(view, entry->kernel) == device_code)
+            add_kernel(view, entry, device_code, out);
     }
 }
 
@@ -497,9 +484,9 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
     add_reading(out);
     kkt_content_objective(view, out);
     kkt_content_pipelines(view, out);
-    add_kernels(view, false, out);
     add_kernels(view, true, out);
+    add_kernels(view, false, out);
     kkt_content_claims(view, out);
-    add_rejects(view, out);
+    kkt_content_rejects(view, out);
     add_provenance(view, out);
 }

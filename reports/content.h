@@ -12,6 +12,9 @@ void kkt_content_make(const kkt_view *view, kkt_arena *arena, kkt_document *out)
  * article on it (content_pipelines.c); nothing where no pipeline is complete. */
 void kkt_content_pipelines(const kkt_view *view, kkt_document *document);
 
+/* Its part on what was rejected or failed, and why (content_rejects.c). */
+void kkt_content_rejects(const kkt_view *view, kkt_document *document);
+
 /* Its part on the published claims (claims.c). */
 void kkt_content_claims(const kkt_view *view, kkt_document *document);
 

@@ -353,6 +353,26 @@ static void test_html_and_markdown_agree(void **state) {
     kkt_text_free(&markdown);
 }
 
+/* Entries without device code, made up: every other of a kernel's, then all of them. */
+static void test_a_kernel_has_one_part(void **state) {
+    fixture *f = *state;
+    add_some(f);
+    kkt_view view = make_view(f);
+    for (int all = 0; all < 2; all++) {
+        size_t changed = 0;
+        for (size_t i = 0; i < view.entry_count; i++) {
+            kkt_entry *entry = &view.entries[i];
+            if (strcmp(entry->kernel, "kkt_solve") == 0)
+                entry->model_only = changed++ % 2 == 0 || all;
+        }
+        assert_true(changed > 2);
+        kkt_text markdown = render(f, &view, "markdown");
+        assert_int_equal(count_of(markdown.data, "\n## kkt\\_solve\n"), 1);
+        assert_int_equal(count_of(markdown.data, "no device code yet"), all);
+        kkt_text_free(&markdown);
+    }
+}
+
 static void test_written_files(void **state) {
     fixture *f = *state;
     static const char *const names[] = {"kkttune_sm90_h200.json", "kkttune_sm90_h200.h",
@@ -381,6 +401,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hostile_names_are_escaped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_html_is_self_contained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_html_and_markdown_agree, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_kernel_has_one_part, setup, teardown),
         cmocka_unit_test_setup_teardown(test_written_files, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
