@@ -161,7 +161,11 @@ static kkt_status report(const kkt_args *args, const kkt_compared *comparison, k
 
 static kkt_status open_both(const kkt_args *args, kkt_db *out[2], kkt_error *err) {
     for (size_t i = 0; i < 2; i++) {
-        kkt_status status = kkt_db_open(kkt_args_operand(args, i), KKT_DB_READ, &out[i], err);
+        const char *path = kkt_args_operand(args, i);
+        if (!kkt_file_exists(path)) {
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "there is no database '%s'", path);
+        }
+        kkt_status status = kkt_db_open(path, KKT_DB_READ, &out[i], err);
         if (status != KKT_OK) {
             return status;
         }

@@ -44,6 +44,9 @@ static kkt_status database_path(const kkt_args *args, size_t operand, const char
 static kkt_status open_database(const kkt_args *args, size_t operand, kkt_db_mode mode,
                                 const char **path, kkt_db **db, kkt_error *err) {
     kkt_status status = database_path(args, operand, path, err);
+    if (status == KKT_OK && mode == KKT_DB_READ && kkt_args_operand(args, operand) &&
+        !kkt_file_exists(*path)) /* no option names another here */
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "there is no database '%s'", *path);
     if (status == KKT_OK)
         status = kkt_db_open(*path, mode, db, err);
     if (status == KKT_OK && kkt_db_note(*db))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/kernel.h"
+#include "kernels/pipeline.h"
 
 extern const kkt_kernel kkt_kernel_kkt_solve;
 extern const kkt_kernel kkt_kernel_gdn_fwd;
@@ -33,8 +34,11 @@ kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error 
         }
         kkt_text_printf(&known, "%s%s", i ? ", " : "", kernels[i]->name);
     }
-    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "unknown kernel '%.64s'; known kernels: %s",
-                                 name, kkt_text_get(&known));
+    kkt_status status =
+        kkt_fail(err, KKT_ERR_INPUT, 0,
+                 kkt_pipeline_find(name) ? "'%.64s' is a pipeline, not a kernel; known kernels: %s"
+                                         : "unknown kernel '%.64s'; known kernels: %s",
+                 name, kkt_text_get(&known));
     kkt_text_free(&known);
     return status;
 }
