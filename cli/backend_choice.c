@@ -7,9 +7,8 @@
 #include "cli/data_folder.h"
 #include "db/recording.h"
 
-/* One line for a person: on standard output, or on standard error where that is for JSON. */
-static void say(const kkt_backend_choice *c, const char *line) {
-    fprintf(c->json ? stderr : stdout, "%s\n", line);
+void kkt_backend_choice_say(const kkt_backend_choice *c) {
+    fprintf(c->json ? stderr : stdout, "%s\n", c->line);
     fflush(stdout);
 }
 
@@ -72,19 +71,17 @@ static kkt_status match_gpu(kkt_backend_choice *c, bool device_given, char *why,
     return KKT_OK;
 }
 
-static void say_replay(kkt_backend_choice *c, const char *why) {
+static void note_replay(kkt_backend_choice *c, const char *why) {
     char *recorded =
         c->reference_folder ? kkt_recording_device(c->reference_folder, c->arch->name) : NULL;
-    char line[700];
     const kkt_device *device = NULL;
     bool has = recorded && kkt_device_parse(recorded, c->arch, &device, NULL) == KKT_OK &&
                device == c->device;
-    snprintf(line, sizeof line,
+    snprintf(c->line, sizeof c->line,
              has ? "replaying the measurements recorded on %s; no GPU is used: %s"
                  : "predicting and compiling only: no measurements are recorded for %s, and no "
                    "GPU is used: %s",
              c->device->full_name, why);
-    say(c, line);
     free(recorded);
 }
 
@@ -109,7 +106,8 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
     if (asked && strncmp(asked, "fake", 4) == 0 && (asked[4] == '\0' || asked[4] == ':')) {
         kkt_status status = open_backend(c, "fake", asked[4] ? asked + 5 : "", err);
         if (status == KKT_OK) {
-            say(c, "fake backend: times come from the model plus seeded noise");
+            snprintf(c->line, sizeof c->line,
+                     "fake backend: times come from the model plus seeded noise");
         }
         return status;
     }
@@ -118,10 +116,8 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
         kkt_status status = open_backend(c, "cuda", NULL, &gpu_error);
         if (status == KKT_OK &&
             match_gpu(c, device_given, gpu_error.message, sizeof gpu_error.message) == KKT_OK) {
-            char line[300];
-            snprintf(line, sizeof line, "measuring on %s (driver %s)",
+            snprintf(c->line, sizeof c->line, "measuring on %s (driver %s)",
                      c->type->info(c->backend)->gpu, c->type->info(c->backend)->driver);
-            say(c, line);
             return KKT_OK;
         }
         close_backend(c);
@@ -132,6 +128,6 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
         snprintf(why, sizeof why, "%s", gpu_error.message);
     }
     c->replay = true;
-    say_replay(c, why);
+    note_replay(c, why);
     return KKT_OK;
 }

@@ -15,15 +15,18 @@ typedef struct kkt_backend_choice {
     char *reference_folder;       /* of the recordings; NULL: none; freed by _drop */
     const kkt_backend_type *type; /* NULL: none, see `replay` */
     kkt_backend *backend;
-    bool replay; /* the recorded measurements serve */
+    bool replay;    /* the recorded measurements serve */
+    char line[700]; /* which it is and why */
 } kkt_backend_choice;
 
 /* Whether --backend names one; KKT_ERR_INPUT lists what there is. Opens nothing. */
 kkt_status kkt_backend_choice_check(const kkt_args *args, kkt_error *err);
-/* Opens the backend and says in one line which it is and why. `args`, `json`, `arch` and `device`
+/* Opens the backend and notes in one line which it is and why. `args`, `json`, `arch` and `device`
  * are filled by the caller. KKT_ERR_INPUT: no such backend; KKT_ERR_ENVIRONMENT: it was asked for
  * and cannot be had. Drop it in any case. */
 kkt_status kkt_backend_choice_make(kkt_backend_choice *choice, kkt_error *err);
+/* Prints that line: on standard output, or on standard error where that is for JSON. */
+void kkt_backend_choice_say(const kkt_backend_choice *choice);
 void kkt_backend_choice_drop(kkt_backend_choice *choice);
 
 #endif

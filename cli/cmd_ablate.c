@@ -173,8 +173,7 @@ static kkt_status prepare(job *j, kkt_error *err) {
     const char *db = kkt_args_get(j->args, "--db");
     kkt_status status;
     if ((status = parse_options(j, err)) || (status = kkt_backend_choice_check(j->args, err)) ||
-        (status = check_out(j, err)) ||
-        (status = kkt_db_open(db ? db : "kkttune.db", KKT_DB_WRITE, &j->db, err))) {
+        (status = check_out(j, err))) {
         return status;
     }
     j->on = (kkt_backend_choice){.args = j->args,
@@ -182,9 +181,11 @@ static kkt_status prepare(job *j, kkt_error *err) {
                                  .arch = o->arch,
                                  .device = o->device};
     if ((status = kkt_backend_choice_make(&j->on, err)) ||
+        (status = kkt_db_open(db ? db : "kkttune.db", KKT_DB_WRITE, &j->db, err)) ||
         (status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err))) {
         return status;
     }
+    kkt_backend_choice_say(&j->on);
     o->device = j->on.device;
     o->reference_folder = j->on.replay ? j->on.reference_folder : NULL;
     o->progress = kkt_progress_show;

@@ -12,8 +12,7 @@ static kkt_status read_folders(const kkt_args *args, bool need_out, kkt_data_opt
         return KKT_OK;
     if (!out->out)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "option --out DIR is needed: the result's folder");
-    kkt_status status = kkt_folder_make(out->out, err);
-    return status == KKT_OK ? kkt_folder_check_writable(out->out, err) : status;
+    return kkt_folder_check_writable(out->out, err); /* made when there is something to write */
 }
 
 /* The asked style, or the first that has device code; where none has, the first. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/backend_choice.h"
@@ -41,8 +42,8 @@ static const char *option_or(const kkt_args *args, const char *name, const char 
 
 static kkt_status parse_budget(const char *text, kkt_session_options *out, kkt_error *err) {
     static const kkt_param keys[] = {
-        {.name = "evals", .help = "candidates", .low = 0, .high = INT64_C(1) << 40, .fallback = 0},
-        {.name = "seconds", .help = "seconds", .low = 0, .high = 1 << 30, .fallback = 0},
+        {.name = "evals", .help = "candidates", .low = 1, .high = INT64_C(1) << 40, .fallback = 0},
+        {.name = "seconds", .help = "seconds", .low = 1, .high = 1 << 30, .fallback = 0},
     };
     static const kkt_param_table table = {"budget key", keys, sizeof keys / sizeof *keys};
     kkt_values values;
@@ -215,26 +216,23 @@ static void on_note(void *context, const char *line) {
     kkt_run_log_note(j->log, line);
 }
 
-static kkt_status prepare(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
-                          kkt_error *err) {
+static kkt_status check_out_folder(const char *folder, kkt_error *err) {
+    kkt_error why = {0};
+    if (kkt_folder_check_writable(folder, &why) == KKT_OK) {
+        return KKT_OK;
+    }
+    return kkt_fail(err, why.status, why.native, "%s; --out names another", why.message);
+}
+
+/* All that may be refused, before anything is made. */
+static kkt_status check(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                        kkt_error *err) {
     kkt_status status = kkt_args_arch(j->args, &j->options.arch, &j->options.device, err);
     if (status == KKT_OK) {
         status = parse_options(j, kernel, pipeline, err);
     }
     if (status == KKT_OK) {
-        status = kkt_folder_make(j->out_folder, err);
-    }
-    if (status == KKT_OK) {
-        status = kkt_folder_check_writable(j->out_folder, err);
-    }
-    if (status == KKT_OK && kkt_args_get(j->args, "--log")) {
-        status = kkt_run_log_open(kkt_args_get(j->args, "--log"), &j->log, err);
-    }
-    if (status == KKT_OK) {
-        status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
-    }
-    if (status == KKT_OK && kkt_db_note(j->db)) {
-        fprintf(stderr, "kkttune: %s\n", kkt_db_note(j->db));
+        status = check_out_folder(j->out_folder, err);
     }
     if (status == KKT_OK) {
         j->on.arch = j->options.arch;
@@ -248,14 +246,45 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, const kkt_pipeline *
                           "out to replay recorded measurements",
                           j->options.arch->name);
     }
+    return status;
+}
+
+/* The log and the database; a refused database leaves no new log behind. */
+static kkt_status open_files(job *j, kkt_error *err) {
+    const char *log = kkt_args_get(j->args, "--log");
+    bool new_log = log && !kkt_file_exists(log);
+    kkt_status status = log ? kkt_run_log_open(log, &j->log, err) : KKT_OK;
+    if (status != KKT_OK) {
+        return status;
+    }
+    status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
+    if (status != KKT_OK && new_log) {
+        unlink(log);
+    }
+    return status == KKT_OK ? kkt_folder_make(j->out_folder, err) : status;
+}
+
+static kkt_status prepare(job *j, const kkt_kernel *kernel, const kkt_pipeline *pipeline,
+                          kkt_error *err) {
+    kkt_status status = check(j, kernel, pipeline, err);
+    if (status == KKT_OK) {
+        status = open_files(j, err);
+    }
     if (status == KKT_OK) {
         status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err);
     }
-    if (status == KKT_OK && kkt_compile_pool_unavailable(j->pool)) {
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (kkt_db_note(j->db)) {
+        fprintf(stderr, "kkttune: %s\n", kkt_db_note(j->db));
+    }
+    kkt_backend_choice_say(&j->on);
+    if (kkt_compile_pool_unavailable(j->pool)) {
         fprintf(stderr, "kkttune: nothing is compiled: %s\n",
                 kkt_compile_pool_unavailable(j->pool));
     }
-    return status;
+    return KKT_OK;
 }
 
 /* A problem that was asked for and has no candidate that works is no success; that some of the

@@ -175,8 +175,9 @@ kkt_status kkt_tensor_write(const char *folder, const kkt_host_tensor *host, kkt
         if (npy_dtypes[i] == host->tensor.dtype)
             type = (kkt_npy_type)i;
     char *path = kkt_tensor_path(folder, host->tensor.name);
-    kkt_status status =
-        kkt_npy_write(path, type, host->tensor.rank, host->tensor.dims, host->data, err);
+    kkt_status status = kkt_folder_make(folder, err);
+    if (status == KKT_OK)
+        status = kkt_npy_write(path, type, host->tensor.rank, host->tensor.dims, host->data, err);
     free(path);
     return status;
 }

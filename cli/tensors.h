@@ -27,7 +27,7 @@ kkt_status kkt_tensor_read(const char *path, const kkt_tensor *shape, kkt_host_t
                            bool *found, kkt_error *err);
 /* "FOLDER/NAME.npy"; malloc'ed. */
 char *kkt_tensor_path(const char *folder, const char *name);
-/* Writes FOLDER/NAME.npy: fp64 as f8, fp32 as f4, fp16 as f2, bf16 as u2. */
+/* Writes FOLDER/NAME.npy, making the folder: fp64 as f8, fp32 as f4, fp16 as f2, bf16 as u2. */
 kkt_status kkt_tensor_write(const char *folder, const kkt_host_tensor *host, kkt_error *err);
 /* KKT_ERR_INPUT where writing `name` into `out_folder` would replace a file of `in_folder`. */
 kkt_status kkt_tensors_check_out(const char *in_folder, const char *out_folder, const char *name,

@@ -56,6 +56,31 @@ for topic in archs devices kernels styles strategies backends reports; do
     has "$out" "$topic:"
 done
 
+# A refused command makes nothing: neither a database nor a folder nor a log.
+mkdir refused && cd refused || exit 1
+tune=(tune kkt_solve --arch sm90 --problem tokens=8192)
+refuses 2 "unknown fault 'zzz'" "${tune[@]}" --backend fake:fault=zzz
+refuses 2 "evals" "${tune[@]}" --backend fake --budget evals=0
+echo "no database" >../text.db
+refuses 2 "text.db" "${tune[@]}" --backend fake --db ../text.db --log run.jsonl
+refuses 3 "cannot write the log" "${tune[@]}" --backend fake --log no/such/run.jsonl
+refuses 3 "; --out names another" "${tune[@]}" --backend fake --out ../text.db
+try env KKTTUNE_CUDA=/nowhere "$kkttune" "${tune[@]}" --backend cuda --gpu 1023
+[ "$code" -ne 0 ] || die "there can be no GPU number 1023"
+refuses 2 "there is no" reference kkt_solve --in no --out deep/out
+[ "$(find . -mindepth 1)" = "" ] || die "files were left behind: $(find .)"
+cd .. || exit 1
+
+# A pipeline is named as such where a kernel is needed; advice fits the command.
+for command in explain ablate; do
+    refuses 2 "'gdn_t' is a pipeline, not a kernel" "$command" gdn_t --arch sm90
+done
+for arguments in "compare no.db no.db" "db check no.db"; do
+    # shellcheck disable=SC2086 # words are wanted
+    refuses 2 "there is no database 'no.db'" $arguments
+    [[ $err != *--db* ]] || die "$arguments has no --db to give"
+done
+
 # What cannot be written is no success.
 if [ -c /dev/full ]; then
     for arguments in --help --version "list --json"; do
