@@ -147,7 +147,7 @@ static void members_that_do_not_fit_are_told(void **state) {
     make(&p, "good", &toy_next, "good");
     kkt_values longer = {{6000}};
     p.members[1].problem = &longer;
-    expect(backend, &p, KKT_OUTCOME_REJECTED, "y of toy_next has 24000 bytes; elsewhere");
+    expect(backend, &p, KKT_OUTCOME_REJECTED, "y of toy_next has 24000 bytes of fp32; elsewhere");
     make(&p, "good", &toy_next, "good");
     kkt_measure_request four[4];
     for (int i = 0; i < 4; i++) {

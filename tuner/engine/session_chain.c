@@ -68,6 +68,19 @@ static kkt_status ready_members(session *s, chain *c, bool *ready, kkt_error *er
     return KKT_OK;
 }
 
+/* A pipeline whose members do not fit is a mistake in its row: told at once, and once, beside being
+ * stored. */
+static void note_rejected(session *s, const char *pipeline, const kkt_measure_result *result) {
+    if (result->run.outcome != KKT_OUTCOME_REJECTED || !s->options->note ||
+        s->told_rejected == pipeline) {
+        return;
+    }
+    s->told_rejected = pipeline;
+    s->options->note(
+        s->options->event_context,
+        kkt_arena_printf(s->arena, "pipeline %s is rejected: %s", pipeline, result->reason));
+}
+
 static kkt_status store_chain(session *s, const chain *c, const kkt_measure_result *result,
                               kkt_error *err) {
     kkt_pipeline_record record = {.pipeline = c->pipeline->pipeline->name,
@@ -88,6 +101,7 @@ static kkt_status store_chain(session *s, const chain *c, const kkt_measure_resu
         return status;
     }
     s->out->counts.pipelines++;
+    note_rejected(s, record.pipeline, result);
     const kkt_identity id = {.kernel = record.pipeline,
                              .style = kkt_launch_order_name(c->order),
                              .arch = record.arch,

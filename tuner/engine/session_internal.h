@@ -45,10 +45,11 @@ typedef struct session {
     double walk_until_s; /* when the walk through a space has to end, in seconds of the run */
     size_t walks_cut;    /* spaces of which only the beginning was walked through in that time */
     bool disturbance_told;
-    bool timing_pipelines;   /* the last phase of a run that has it */
-    int64_t pipelines_known; /* timed by an earlier run, and still of what there is now */
-    bool retrying;           /* slots that begin now forget a failure */
-    int64_t *late;           /* candidates whose compile took too long in this run */
+    bool timing_pipelines;     /* the last phase of a run that has it */
+    const char *told_rejected; /* the pipeline of which it was noted last that it is rejected */
+    int64_t pipelines_known;   /* timed by an earlier run, and still of what there is now */
+    bool retrying;             /* slots that begin now forget a failure */
+    int64_t *late;             /* candidates whose compile took too long in this run */
     size_t late_count, late_capacity;
     trial **in_flight; /* slots whose compile job has not been answered yet */
     size_t in_flight_count, in_flight_capacity;

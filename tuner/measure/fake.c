@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/version.h"
 #include "tuner/measure/backends.h"
+#include "tuner/measure/chain_fit.h"
 #include "tuner/measure/fake_count.h"
 
 #define BIAS 0.15        /* the model is off by at most this share */
@@ -355,6 +356,12 @@ static kkt_status fake_chain(kkt_backend *backend, const kkt_chain_request *requ
     uint64_t all = candidate_hash(backend->seed, &request->whole) + (uint64_t)request->order;
     double base = 0.0, share = 0.0, tolerance = 0.0;
     begin(backend, policy, out);
+    char reason[200];
+    kkt_chain_fit fit;
+    if (!kkt_chain_fit_make(request, &fit, reason, sizeof reason)) {
+        kkt_measure_result_set(out, KKT_OUTCOME_REJECTED, "%s", reason);
+        return KKT_OK;
+    }
     for (size_t i = 0; i < request->count; i++) {
         uint64_t hash = candidate_hash(backend->seed, &request->members[i]);
         fake_error_figures(&request->members[i], hash, false, &out->run);
