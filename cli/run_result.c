@@ -9,18 +9,33 @@
 #include "cli/pipeline_print.h"
 #include "reports/report.h"
 
+/* A database holds more than a run is about. */
+static bool is_shown(const kkt_pipeline *pipeline, const char *kernel) {
+    if (!pipeline) {
+        return true;
+    }
+    for (size_t m = 0; pipeline->members[m]; m++) {
+        if (strcmp(pipeline->members[m], kernel) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- the best of each problem ---- */
 
-/* Walks through the best entries: those of the problem that was asked for first. */
+/* Walks through the best entries, of a pipeline those of its members: those of the problem that was
+ * asked for first. */
 typedef struct best_rows {
     const kkt_view *view;
-    const char *asked; /* NULL: no problem was named */
+    const kkt_pipeline *pipeline; /* NULL: of all kernels */
+    const char *asked;            /* NULL: no problem was named */
     bool others;
     size_t at;
 } best_rows;
 
 static best_rows best_begin(const kkt_run_result *r) {
-    best_rows rows = {.view = r->view, .others = true};
+    best_rows rows = {.view = r->view, .pipeline = r->options->pipeline, .others = true};
     const kkt_kernel *kernel = r->options->kernel;
     if (kernel && r->options->problem) {
         kkt_values values;
@@ -40,7 +55,7 @@ static const kkt_entry *best_next(best_rows *rows) {
         while (rows->at < rows->view->entry_count) {
             const kkt_entry *e = &rows->view->entries[rows->at++];
             bool own = rows->asked && strcmp(e->problem, rows->asked) == 0;
-            if (e->best_of_problem && own == !rows->others) {
+            if (e->best_of_problem && own == !rows->others && is_shown(rows->pipeline, e->kernel)) {
                 return e;
             }
         }
@@ -118,11 +133,12 @@ static void print_best(const kkt_run_result *r) {
 
 /* A kernel's macros in the header are not those of the row above where another chunk size is the
  * faster one by itself: said for the problem that the macros are of. */
-static void print_macros(const kkt_view *view) {
+static void print_macros(const kkt_view *view, const kkt_pipeline *pipeline) {
     const char *kernel = NULL;
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *first = &view->entries[i];
-        if (first->model_only || (kernel && strcmp(kernel, first->kernel) == 0)) {
+        if (first->model_only || !is_shown(pipeline, first->kernel) ||
+            (kernel && strcmp(kernel, first->kernel) == 0)) {
             continue;
         }
         kernel = first->kernel;
@@ -220,7 +236,7 @@ void kkt_run_result_print(const kkt_run_result *r) {
     if (!r->options->kernel) {
         kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);
     }
-    print_macros(r->view);
+    print_macros(r->view, r->options->pipeline);
     printf("tier %s", kkt_tier_name(r->summary->tier));
     if (r->summary->tier == KKT_TIER_MEASURED || r->summary->tier == KKT_TIER_REPLAYED) {
         print_staleness(r->view);

@@ -10,8 +10,12 @@ json 'd["candidates"]["pipelines"] >= 3'
 json 'all(c["pipeline"] == "gdn_t" for c in d["chunk_choice"])'
 json '[[p["chunk"] for p in c["curve"] if "end_to_end_us" in p] for c in d["chunk_choice"]
       if c["problem"]["tokens"] == 4096] == [[16, 32, 64, 128]]'
+json '{b["kernel"] for b in d["best"]} <= {"kkt_solve", "gdn_fwd_t"}'
 expect 0 "${run[@]}"
 has "$out" "gdn_t, heads_k=2"
+for other in gdn_fwd gdn_wu gdn_state gdn_output; do # no rows of what was not asked for
+    grep -qE "^$other[ :]" <<<"$out" && die "'tune gdn_t' shows $other"
+done
 has "$out" ", 0 measured, "
 
 find=(lookup gdn_t --arch sm90)
