@@ -1,5 +1,5 @@
 /* An export read back (docs/formats.md, "Export"). Nothing in the file is trusted: texts are
- * bounded, unknown members ignored, and configurations checked again where they are used. */
+ * bounded, unknown members ignored, and what does not fit is refused (view_check.h). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "reports/curve.h"
 #include "reports/lookup.h"
 #include "reports/modelled.h"
+#include "reports/view_check.h"
 
 #define FILE_LIMIT ((size_t)64 * 1024 * 1024)
 
@@ -160,6 +161,11 @@ static kkt_status read_root(const kkt_json *root, const char *path, kkt_arena *a
             return kkt_fail(err, KKT_ERR_INPUT, 0,
                             "%s: entry %zu: member '%s' is missing or of the wrong kind", path,
                             out->entry_count + 1, bad);
+        kkt_error cause = {0};
+        status = kkt_view_check_entry(json, &out->entries[out->entry_count], out->arch, &cause);
+        if (status != KKT_OK)
+            return kkt_fail(err, status, 0, "%s: entry %zu: %s", path, out->entry_count + 1,
+                            cause.message);
         out->entry_count++;
     }
     return KKT_OK;

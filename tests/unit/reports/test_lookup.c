@@ -203,6 +203,60 @@ static void test_hostile_exports(void **state) {
     }
 }
 
+/* Reads an export of one entry: the good one with `from` replaced by `to`. */
+static kkt_status read_changed(fixture *f, const char *from, const char *to) {
+    static const char good[] =
+        "{\"schema\":\"kkttune.config/1\",\"arch\":\"sm90\",\"device\":{\"name\":\"h200\"},"
+        "\"entries\":[{\"kernel\":\"kkt_solve\",\"style\":\"materialized\","
+        "\"problem\":{\"tokens\":8192},\"config\":{\"chunk\":64,\"couple\":\"bf16x3\"},"
+        "\"launch\":{\"threads\":64,\"smem_bytes\":4096,\"registers\":96},"
+        "\"provenance\":\"measured\",\"time_us\":{\"median\":5,\"low\":4,\"high\":6,\"samples\":9},"
+        "\"measured_on\":{\"gpu\":\"NVIDIA H200\"},\"predicted_us\":7,\"noisy\":false}]}";
+    const char *at = strstr(good, from);
+    char text[1024];
+    kkt_view view;
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+    return kkt_view_parse(text, strlen(text), "k.json", f->arena, &view, &f->error);
+}
+
+static void test_senseless_entries(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *from, *to, *says;
+    } cases[] = {
+        {"\"kkt_solve\"", "\"../k\"", "kernel is '../k'"},
+        {"\"materialized\"", "\"s\"", "style is 's', which kkt_solve does not have"},
+        {"8192", "-1", "problem key 'tokens' cannot be '-1'"},
+        {"\"tokens\"", "\"tokns\"", "'tokns'"},
+        {"\"chunk\":64", "\"chunk\":63", "config: parameter 'chunk'"},
+        {"\"chunk\":64", "\"chunk\":\"big\"", "config: parameter 'chunk'"},
+        {"\"couple\"", "\"cuple\"", "'cuple'"},
+        {"\"threads\":64", "\"threads\":-5", "launch.threads is -5, not 1 to 1024"},
+        {"\"threads\":64", "\"threads\":\"64\"", "launch.threads is no integer"},
+        {"4096", "1000000000", "launch.smem_bytes is 1000000000"},
+        {"4096", "1e9", "launch.smem_bytes is"},
+        {"\"registers\":96", "\"registers\":0", "launch.registers is 0"},
+        {"\"median\":5", "\"median\":-5", "time_us.median is -5"},
+        {"\"median\":5", "\"median\":\"x\"", "time_us.median is no number"},
+        {"\"median\":5,", "", "time_us.median is missing"},
+        {"\"low\":4", "\"low\":5.5", "time_us.median is 5, outside"},
+        {"\"samples\":9", "\"samples\":-1", "time_us.samples is -1"},
+        {"\"predicted_us\":7", "\"predicted_us\":null", "predicted_us is no number"},
+        {"\"NVIDIA H200\"", "7", "measured_on.gpu is no text"},
+        {"{\"gpu\":\"NVIDIA H200\"}", "[]", "measured_on is no object"},
+        {"false", "0", "noisy is neither"},
+    };
+    if (read_changed(f, "false", "true") != KKT_OK)
+        fail_msg("%s", f->error.message);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(read_changed(f, cases[i].from, cases[i].to), KKT_ERR_INPUT);
+        if (strstr(f->error.message, "k.json: entry 1: ") == NULL ||
+            strstr(f->error.message, cases[i].says) == NULL)
+            fail_msg("'%s' is not in: %s", cases[i].says, f->error.message);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lookup, setup, teardown),
@@ -210,6 +264,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_nothing_can_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_own_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_exports, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_senseless_entries, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
