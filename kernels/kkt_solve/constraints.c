@@ -43,7 +43,8 @@ static bool base_fits(const constraint_context *x) {
     const long long base = x->c[KKT_SOLVE_BASE], chunk = x->c[KKT_SOLVE_CHUNK];
     if (base <= chunk)
         return true;
-    snprintf(x->reason, x->size, "base %lld is above chunk %lld", base, chunk);
+    snprintf(x->reason, x->size, "base=%lld is above chunk=%lld: a base of at most the chunk fits",
+             base, chunk);
     return false;
 }
 
@@ -86,7 +87,7 @@ static bool shared_memory(const constraint_context *x) {
         return false;
     if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_FLAT && base == chunk) {
         snprintf(x->reason, x->size,
-                 "base %lld leaves one block of chunk %lld and nothing to couple; "
+                 "base=%lld leaves one block of chunk=%lld and nothing to couple; "
                  "inverse=recursive stands for it",
                  base, chunk);
         return false;
@@ -99,8 +100,8 @@ static bool shared_memory(const constraint_context *x) {
     if (registers > 255) {
         snprintf(
             x->reason, x->size,
-            "chunk %lld at %lld threads keeps %lld tiles of K K^T in each warp: %lld registers "
-            "a thread, above 255",
+            "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, %lld registers "
+            "a thread, above 255: more threads share them",
             chunk, (long long)c[KKT_SOLVE_THREADS], tiles, registers);
         return false;
     }
@@ -120,14 +121,13 @@ static bool register_inverse(const constraint_context *x) {
     if (inverse == KKT_INVERSE_NEUMANN)
         return is_default(x, KKT_SOLVE_BASE, "inverse is neumann");
     if (base > 16) {
-        snprintf(x->reason, x->size,
-                 "couplings in registers take diagonal blocks of 8 or 16 rows, not %lld",
+        snprintf(x->reason, x->size, "couplings in registers take base=8 or 16, not %lld",
                  (long long)base);
         return false;
     }
     if (c[KKT_SOLVE_CHUNK] == 16 && c[KKT_SOLVE_COUPLE] == KKT_COUPLE_FP16) {
         snprintf(x->reason, x->size,
-                 "couple=fp16 saves nothing at chunk 16, where it would round T's small elements "
+                 "couple=fp16 saves nothing at chunk=16, where it would round T's small elements "
                  "away; bf16x3 stands for it");
         return false;
     }
@@ -138,20 +138,21 @@ static bool span_fits(const constraint_context *x) {
     const long long span = kkt_solve_span(x->c), dk = x->p[KKT_SOLVE_DK];
     if (dk % 64 != 0) {
         snprintf(x->reason, x->size,
-                 "dk %lld is no multiple of 64, the width of a swizzled panel of K; couple fp32 or "
+                 "dk=%lld is no multiple of 64, the width of a swizzled panel of K; couple=fp32 or "
                  "tf32 takes it",
                  dk);
         return false;
     }
     if (x->c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1 && span > 64) {
-        snprintf(x->reason, x->size, "%lld chunks of %lld rows are above 64 rows",
+        snprintf(x->reason, x->size,
+                 "chunks_per_block=%lld of chunk=%lld are above 64 rows: fewer chunks fit",
                  (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
         return false;
     }
     if (x->c[KKT_SOLVE_STORE] == KKT_STORE_TMA_HALVES &&
         (x->c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1 || span < 32)) {
         snprintf(x->reason, x->size,
-                 "store=tma_halves takes one chunk of 32 rows or more, not %lld of %lld",
+                 "store=tma_halves takes chunks_per_block=1 and chunk=32 or more, not %lld of %lld",
                  (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
         return false;
     }
@@ -174,7 +175,7 @@ static bool instructions_exist(const constraint_context *x) {
     const long long span = kkt_solve_span(c);
     if (c[KKT_SOLVE_THREADS] != 128 || (span != 64 && span != 128)) {
         snprintf(x->reason, x->size,
-                 "mma=wgmma takes 64 or 128 rows and 128 threads, not %lld and %lld", span,
+                 "mma=wgmma takes 64 or 128 rows and threads=128, not %lld and %lld", span,
                  (long long)c[KKT_SOLVE_THREADS]);
         return false;
     }
@@ -198,9 +199,11 @@ static bool share_fits(const constraint_context *x) {
         return false;
     }
     if (warps != heads) {
-        snprintf(x->reason, x->size,
-                 "share=value_head takes a warp for each of the block's %lld heads, not %lld",
-                 heads, warps);
+        snprintf(
+            x->reason, x->size,
+            "share=value_head takes a warp for each of heads_per_block=%lld: threads=%lld, not "
+            "%lld",
+            heads, heads * WARP, warps * WARP);
         return false;
     }
     return true;
@@ -234,8 +237,11 @@ static bool warps_have_work(const constraint_context *x) {
     const int64_t team = c[KKT_SOLVE_WARPS_PER_HEAD];
     if (warps < 2 * team * heads || c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA)
         return true;
-    snprintf(x->reason, x->size, "%lld warps for %lld head%s: %s a head", (long long)warps,
-             (long long)heads, heads == 1 ? "" : "s", team == 1 ? "one warp takes" : "two take");
+    snprintf(x->reason, x->size,
+             "threads=%lld is %lld warps for heads_per_block=%lld, and warps_per_head=%lld: "
+             "threads=%lld or heads_per_block=%lld gives each its work",
+             (long long)c[KKT_SOLVE_THREADS], (long long)warps, (long long)heads, (long long)team,
+             (long long)(heads * team * WARP), (long long)(warps / team));
     return false;
 }
 
@@ -247,16 +253,18 @@ static bool registers_left(const constraint_context *x) {
     if (x->c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA && kkt_solve_span(x->c) > 64 && left < 128) {
         snprintf(
             x->reason, x->size,
-            "min_blocks %lld of %lld threads leave %lld registers a thread: wgmma of %lld rows "
-            "takes 96 at once",
+            "min_blocks=%lld of threads=%lld leave %lld registers a thread: wgmma of %lld rows "
+            "takes 96 at once, so fewer blocks fit",
             blocks, threads, left, (long long)kkt_solve_span(x->c));
         return false;
     }
     if (left >= 64 && left < 255)
         return true;
     snprintf(x->reason, x->size,
-             "min_blocks %lld of %lld threads leave %lld registers a thread: %s", blocks, threads,
-             left, left < 64 ? "fragments take more" : "that is no limit");
+             "min_blocks=%lld of threads=%lld leave %lld registers a thread: %s", blocks, threads,
+             left,
+             left < 64 ? "fragments take more, so fewer blocks fit"
+                       : "that is no limit, and min_blocks=0 stands for it");
     return false;
 }
 
@@ -270,8 +278,8 @@ static bool in_registers(const constraint_context *x) {
     const long long tiles = kkt_solve_tiles_per_warp(x->c);
     if (x->c[KKT_SOLVE_MMA] == KKT_MMA_SYNC && tiles > 20) {
         snprintf(x->reason, x->size,
-                 "chunk %lld at %lld threads keeps %lld tiles of K K^T in each warp: more than 160 "
-                 "registers a thread",
+                 "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, more than 160 "
+                 "registers a thread: more threads share them",
                  (long long)x->c[KKT_SOLVE_CHUNK], (long long)x->c[KKT_SOLVE_THREADS], tiles);
         return false;
     }
@@ -285,12 +293,14 @@ static bool fits(const constraint_context *x) {
     const long long heads = x->c[KKT_SOLVE_HEADS_PER_BLOCK];
     const bool own = x->c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD;
     if (own && x->p[KKT_SOLVE_HEADS_V] % heads != 0) {
-        snprintf(x->reason, x->size, "heads_per_block %lld does not divide heads_v = %lld", heads,
+        snprintf(x->reason, x->size,
+                 "heads_per_block=%lld does not divide heads_v = %lld: a divisor fits", heads,
                  (long long)x->p[KKT_SOLVE_HEADS_V]);
         return false;
     }
     if (!own && ratio % heads != 0) {
-        snprintf(x->reason, x->size, "heads_per_block %lld does not divide heads_v/heads_k = %lld",
+        snprintf(x->reason, x->size,
+                 "heads_per_block=%lld does not divide heads_v/heads_k = %lld: a divisor fits",
                  heads, ratio);
         return false;
     }

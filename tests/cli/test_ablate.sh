@@ -76,7 +76,7 @@ json '{c["verdict"] for c in d["claims"] if c["figure"] == "time"} == {"undecide
 refuses 2 "unknown kernel 'nonsense'" ablate nonsense --arch sm90
 refuses 2 "--chunk 48: there are 16, 32, 64, 128" ablate kkt_solve --arch sm90 --chunk 48
 expect 2 ablate kkt_solve --arch sm90 --backend fake --db e.db --config heads_per_block=3
-has "$err" "heads_per_block 3"
+has "$err" "heads_per_block=3"
 refuses 2 "names no file" ablate kkt_solve --arch sm90 --out docs/
 refuses 3 "/proc" ablate kkt_solve --arch sm90 --backend fake --db e.db --out /proc/no/page.md
 # The page's folder is made, before any work.

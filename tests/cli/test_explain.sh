@@ -45,7 +45,7 @@ has "$out" "101376"
 expect 0 "${ask[@]}"
 has "$out" "What breaks first"
 has "$out" "headroom"
-refuses 2 "base 32 is above chunk 16" explain kkt_solve --arch sm90 --config chunk=16,couple=tf32,base=32
+refuses 2 "base=32 is above chunk=16" explain kkt_solve --arch sm90 --config chunk=16,couple=tf32,base=32
 refuses 2 "chunk" explain kkt_solve --arch sm90 --config chunk=17
 refuses 2 "--arch" explain kkt_solve
 refuses 2 "has no style 'fragment'; it has: materialized" explain kkt_solve --arch sm90 \

@@ -286,7 +286,7 @@ static void refuses_what_cannot_be_had(void **state) {
     kkt_ablate_result out;
     kkt_error error;
     assert_int_equal(ablate(&r, &out, &error), KKT_ERR_INPUT);
-    assert_non_null(strstr(error.message, "heads_per_block 3"));
+    assert_non_null(strstr(error.message, "heads_per_block=3"));
     r.start = "nonsense=1";
     assert_int_equal(ablate(&r, &out, &error), KKT_ERR_INPUT);
     assert_non_null(strstr(error.message, "nonsense"));

@@ -231,10 +231,11 @@ static void reasons_name_the_numbers(void **state) {
     assert_null(rejected("", "inverse=row", "sm90"));
     assert_null(rejected("", "heads_per_block=4", "sm120"));
     assert_string_equal(rejected("heads_v=32", "heads_per_block=3", "sm90"),
-                        "heads_per_block 3 does not divide heads_v/heads_k = 2");
-    assert_string_equal(rejected("", "chunk=16,base=32", "sm90"), "base 32 is above chunk 16");
+                        "heads_per_block=3 does not divide heads_v/heads_k = 2: a divisor fits");
+    assert_string_equal(rejected("", "chunk=16,base=32", "sm90"),
+                        "base=32 is above chunk=16: a base of at most the chunk fits");
     assert_string_equal(rejected("", "chunk=16,base=16,inverse=flat", "sm90"),
-                        "base 16 leaves one block of chunk 16 and nothing to couple; "
+                        "base=16 leaves one block of chunk=16 and nothing to couple; "
                         "inverse=recursive stands for it");
     assert_string_equal(rejected("", "inverse=row,base=8", "sm90"),
                         "base=8 changes nothing where inverse is row; only 16 stands for it");
@@ -245,8 +246,8 @@ static void reasons_name_the_numbers(void **state) {
                         "transpose=1 changes nothing where couple is tf32; only 0 stands for it");
     assert_null(rejected("", "transpose=1,couple=fp32", "sm90"));
     assert_string_equal(rejected("", "chunk=128,threads=32", "sm90"),
-                        "chunk 128 at 32 threads keeps 36 tiles of K K^T in each warp: 288 "
-                        "registers a thread, above 255");
+                        "chunk=128 at threads=32 keeps 36 tiles of K K^T in each warp, 288 "
+                        "registers a thread, above 255: more threads share them");
     assert_non_null(rejected("batch=1024,tokens=1073741824", "chunk=16", "sm90"));
     assert_non_null(strstr(rejected("", "", "sm75"), "sm75"));
 }
@@ -262,9 +263,11 @@ static void registers_say_what_they_need(void **state) {
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,mma=wgmma", "sm100"),
                         "sm100 has no wgmma: sm90 alone does");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,threads=64,mma=wgmma", "sm90"),
-                        "mma=wgmma takes 64 or 128 rows and 128 threads, not 64 and 64");
-    assert_string_equal(rejected("", REGISTERS "heads_per_block=1", "sm90"),
-                        "4 warps for 1 head: one warp takes a head");
+                        "mma=wgmma takes 64 or 128 rows and threads=128, not 64 and 64");
+    assert_string_equal(
+        rejected("", REGISTERS "heads_per_block=1", "sm90"),
+        "threads=128 is 4 warps for heads_per_block=1, and warps_per_head=1: threads=32 "
+        "or heads_per_block=4 gives each its work");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,block_pad=0", "sm90"),
                         "block_pad=0 changes nothing where couplings stay in registers; only 1 "
                         "stands for it");
@@ -272,20 +275,22 @@ static void registers_say_what_they_need(void **state) {
                         "store=direct changes nothing where couplings go through shared memory; "
                         "only staged stands for it");
     assert_string_equal(rejected("dk=80", REGISTERS "heads_per_block=4", "sm90"),
-                        "dk 80 is no multiple of 64, the width of a swizzled panel of K; couple "
-                        "fp32 or tf32 takes it");
+                        "dk=80 is no multiple of 64, the width of a swizzled panel of K; "
+                        "couple=fp32 or tf32 takes it");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,chunks_per_block=2", "sm90"),
-                        "2 chunks of 64 rows are above 64 rows");
+                        "chunks_per_block=2 of chunk=64 are above 64 rows: fewer chunks fit");
     assert_string_equal(rejected("", REGISTERS "heads_per_block=4,min_blocks=16", "sm90"),
-                        "min_blocks 16 of 128 threads leave 32 registers a thread: fragments take "
-                        "more");
+                        "min_blocks=16 of threads=128 leave 32 registers a thread: fragments take "
+                        "more, so fewer blocks fit");
     assert_non_null(rejected("", REGISTERS "heads_per_block=4,inverse=flat", "sm90"));
     assert_null(rejected("heads_v=16", REGISTERS "heads_per_block=4,share=value_head", "sm80"));
-    assert_string_equal(rejected("", REGISTERS "heads_per_block=2,share=value_head", "sm90"),
-                        "share=value_head takes a warp for each of the block's 2 heads, not 4");
+    assert_string_equal(
+        rejected("", REGISTERS "heads_per_block=2,share=value_head", "sm90"),
+        "share=value_head takes a warp for each of heads_per_block=2: threads=64, not "
+        "128");
     assert_string_equal(
         rejected("heads_v=16", REGISTERS "heads_per_block=3,share=key_head,threads=64", "sm90"),
-        "heads_per_block 3 does not divide heads_v/heads_k = 1");
+        "heads_per_block=3 does not divide heads_v/heads_k = 1: a divisor fits");
     assert_null(rejected("", REGISTERS "chunk=128,heads_per_block=2,warps_per_head=2", "sm80"));
     assert_string_equal(
         rejected("", REGISTERS "chunk=32,heads_per_block=2,warps_per_head=2", "sm90"),
@@ -294,8 +299,10 @@ static void registers_say_what_they_need(void **state) {
     assert_string_equal(
         rejected("", REGISTERS "heads_per_block=2,warps_per_head=2,store=tma", "sm90"),
         "warps_per_head=2 takes store staged or tma_halves: it has the quarters of T");
-    assert_string_equal(rejected("", REGISTERS "heads_per_block=1,warps_per_head=2", "sm90"),
-                        "4 warps for 1 head: two take a head");
+    assert_string_equal(
+        rejected("", REGISTERS "heads_per_block=1,warps_per_head=2", "sm90"),
+        "threads=128 is 4 warps for heads_per_block=1, and warps_per_head=2: threads=64 "
+        "or heads_per_block=2 gives each its work");
     assert_non_null(rejected("", "couple=fp16,heads_per_block=4,chunk=16", "sm90"));
     assert_non_null(rejected("", "inverse=neumann", "sm90"));
 }

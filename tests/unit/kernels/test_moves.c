@@ -116,7 +116,7 @@ static void says_why_a_move_cannot_be_had(void **state) {
 static void refuses_a_base_that_cannot_be_had(void **state) {
     (void)state;
     assert_int_equal(make("chunk=64,heads_per_block=3"), KKT_ERR_INPUT);
-    assert_non_null(strstr(f.error.message, "heads_per_block 3"));
+    assert_non_null(strstr(f.error.message, "heads_per_block=3"));
     assert_non_null(strstr(f.error.message, "--config"));
 }
 
