@@ -56,8 +56,10 @@ static kkt_status compile_one(explain_query *q, kkt_compile_pool *pool, kkt_erro
     kkt_status status = kkt_compile_pool_submit(pool, q->variant, &job, 1, err);
     if (status == KKT_OK)
         status = kkt_compile_pool_next(pool, 3600, &got, &tag, &result, err);
-    if (status == KKT_OK && got)
+    if (status == KKT_OK && got) {
+        kkt_compile_check_entries(q->variant, &q->problem, &q->config, q->arch, &result);
         take_build(q, &result);
+    }
     kkt_compile_result_free(&result);
     kkt_text_free(&defines);
     return status;

@@ -146,6 +146,14 @@ static char *take_log(const kkt_nvrtc *nvrtc, nvrtcProgram program) {
     return log;
 }
 
+/* Keeps nothing of a build but its time; takes the text as its log. */
+static void fail_build(kkt_compile_result *result, const kkt_text *log) {
+    kkt_compile_result failed = {
+        .log = log->data, .compile_ms = result->compile_ms, .from_cache = result->from_cache};
+    kkt_compile_result_free(result);
+    *result = failed;
+}
+
 /* Such a source is at fault (it holds no kernel), or this compiler is for it: either way it is one
  * candidate that failed to build. */
 static void refuse_cubin(const kkt_compile_job *job, const kkt_error *why,
@@ -153,9 +161,28 @@ static void refuse_cubin(const kkt_compile_job *job, const kkt_error *why,
     kkt_text text = {0};
     kkt_text_printf(&text, "%s: the compiler's cubin cannot be read: %s\n%s", job->source_path,
                     why->message, out->log);
-    kkt_compile_result failed = {.log = text.data, .compile_ms = out->compile_ms};
-    kkt_compile_result_free(out);
-    *out = failed;
+    fail_build(out, &text);
+}
+
+void kkt_compile_check_entries(const kkt_variant *variant, const kkt_values *problem,
+                               const kkt_values *config, const kkt_arch *arch,
+                               kkt_compile_result *result) {
+    kkt_plan plan = {0};
+    if (!result->ok || variant->plan == NULL)
+        return;
+    variant->plan(problem, config, arch, &plan);
+    for (int l = 0; l < plan.launch_count; l++) {
+        const char *entry = plan.launches[l].entry;
+        if (entry == NULL || !kkt_cubin_lacks(result->cubin, result->cubin_size, entry))
+            continue;
+        kkt_text text = {0};
+        kkt_text_printf(&text,
+                        "the cubin has no entry %s: the plan's name and the extern \"C\" name "
+                        "differ\n%s",
+                        entry, result->log != NULL ? result->log : "");
+        fail_build(result, &text);
+        return;
+    }
 }
 
 static kkt_status take_cubin(const kkt_nvrtc *nvrtc, nvrtcProgram program,

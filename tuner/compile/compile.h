@@ -68,6 +68,16 @@ void kkt_compile_key(const char *compiler_version, const kkt_variant *variant,
 kkt_status kkt_compile(kkt_compiler *compiler, const kkt_compile_job *job, kkt_compile_result *out,
                        kkt_error *err);
 
+/* Makes a failed build of a cubin that lacks an entry point of the configuration's plan, which
+ * would fail at its first launch only; the log says which. A result that is not ok stays as it is.
+ */
+void kkt_compile_check_entries(const kkt_variant *variant, const kkt_values *problem,
+                               const kkt_values *config, const kkt_arch *arch,
+                               kkt_compile_result *result);
+
+/* Whether a cubin is without a kernel of that name (hostile input, too). Of what is no cubin
+ * nothing is said: kkt_cubin_read refuses it. */
+bool kkt_cubin_lacks(const void *cubin, size_t size, const char *kernel);
 /* Reads a cubin (hostile input: every offset is checked). */
 kkt_status kkt_cubin_read(const void *cubin, size_t size, kkt_cubin_info *out, kkt_error *err);
 

@@ -199,6 +199,19 @@ static bool first_kernel(const image *im, char out[NAME_BYTES]) {
     return false;
 }
 
+bool kkt_cubin_lacks(const void *cubin, size_t size, const char *kernel) {
+    image im;
+    section at;
+    if (!open_image(&im, cubin, size))
+        return false;
+    for (size_t i = 0; section_get(&im, i, &at); i++) {
+        const char *name = after(at.name, ".text.");
+        if (name != NULL && strcmp(name, kernel) == 0)
+            return false;
+    }
+    return true;
+}
+
 static int64_t own_shared(const image *im, uint64_t size) {
     uint64_t reserve = architecture(im) >= RESERVED_SINCE_SM ? RESERVED_BYTES : 0;
     return size > reserve && size <= INT32_MAX ? (int64_t)(size - reserve) : 0;

@@ -42,6 +42,8 @@ static trial *deliver(session *s, int64_t tag, kkt_compile_result *result) {
         if (slot->tag == tag) {
             s->in_flight[i] = s->in_flight[--s->in_flight_count];
             slot->build = *result;
+            kkt_compile_check_entries(slot->task->variant, &slot->task->problem,
+                                      &slot->point.config, s->options->arch, &slot->build);
             slot->compiled = true;
             return slot;
         }

@@ -180,6 +180,37 @@ static void damaged_cubins_are_refused_or_read_within_bounds(void **state) {
     kkt_compiler_close(compiler);
 }
 
+static const char *entry_of_plan;
+
+static void tiny_plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                      kkt_plan *out) {
+    (void)problem, (void)config, (void)arch;
+    *out = (kkt_plan){.launch_count = 2, .launches = {{.entry = "tiny"}, {.entry = entry_of_plan}}};
+}
+
+static void a_plan_without_its_entry_is_a_failed_build(void **state) {
+    (void)state;
+    static const kkt_variant variant = {.plan = tiny_plan};
+    static const kkt_values none;
+    static const char *const entries[] = {"tiny", "tin", "tiny_", "text"};
+    kkt_compiler *compiler = need_compiler();
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        kkt_compile_result result;
+        compile_tiny(compiler, "sm_90a", &result);
+        entry_of_plan = entries[i];
+        kkt_compile_check_entries(&variant, &none, &none, kkt_arch_find("sm90"), &result);
+        assert_int_equal(result.ok, i == 0);
+        if (i > 0) {
+            char expected[64];
+            snprintf(expected, sizeof expected, "the cubin has no entry %s: ", entries[i]);
+            assert_memory_equal(result.log, expected, strlen(expected));
+            assert_null(result.cubin);
+        }
+        kkt_compile_result_free(&result);
+    }
+    kkt_compiler_close(compiler);
+}
+
 static void what_is_no_cubin_gets_a_sentence(void **state) {
     (void)state;
     kkt_error err;
@@ -207,6 +238,7 @@ int main(void) {
         cmocka_unit_test(a_source_that_does_not_compile_is_a_result),
         cmocka_unit_test(options_and_key_depend_on_what_matters),
         cmocka_unit_test(damaged_cubins_are_refused_or_read_within_bounds),
+        cmocka_unit_test(a_plan_without_its_entry_is_a_failed_build),
         cmocka_unit_test(what_is_no_cubin_gets_a_sentence),
         cmocka_unit_test(a_folder_without_nvrtc_is_passed_over),
     };
