@@ -18,7 +18,7 @@ while read -r line; do
         ablate) words+=(--backend fake:seed=1 --chunk 64) ;;
         compare) cp kkttune.db before.db && cp kkttune.db after.db ;;
     esac
-    [[ $command != tune || $line == *--budget* ]] || words+=(--budget evals=2)
+    [[ $command != tune || $line == *--budget* ]] || words+=(--budget seconds=2)
     expect 0 "${words[@]:1}"
     [ -n "$out" ] || die "${words[*]}: something was expected on standard output"
     ran+=("$command")

@@ -6,7 +6,7 @@
 KKTTUNE_PROGRAM=$(readlink -f "$KKTTUNE_PROGRAM")
 . "$(dirname "$0")/../cli/lib.sh"
 
-main=(tune kkt_solve --arch sm90 --problem "tokens=8192,heads_k=2,heads_v=8" --cache cache
+main=(tune gdn_wu --arch sm90 --problem "tokens=8192,heads_k=2,heads_v=8" --cache cache
     --backend fake:seed=4 --budget "evals=40")
 exports=(kkttune_sm90.json kkttune_sm90.h report_sm90.html report_sm90.md)
 
@@ -168,7 +168,7 @@ whole saved whole
 # ---- a truncated recording among the references ----
 mkdir reference
 expect 0 db export whole.db --arch sm90 -o reference/a.jsonl
-replay=(tune kkt_solve --arch sm90 --backend replay --budget seconds=1 --cache cache)
+replay=(tune gdn_wu --arch sm90 --backend replay --budget seconds=1 --cache cache)
 lines=$(wc -l <reference/a.jsonl)
 head -n 10 reference/a.jsonl | head -c -20 >reference/b.jsonl
 KKTTUNE_REFERENCE=$work/reference fails 2 "reference/b.jsonl" "$kkttune" "${replay[@]}" --db replayed.db --out refused
