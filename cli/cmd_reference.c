@@ -9,6 +9,7 @@
 #include "cli/check_output.h"
 #include "cli/command.h"
 #include "cli/data_options.h"
+#include "cli/tensor_print.h"
 #include "cli/tensors.h"
 #include "tuner/engine/gate.h"
 
@@ -130,6 +131,12 @@ static const char *first_output(const kkt_host_tensors *tensors) {
     return "";
 }
 
+static void print_lower(const job *j) {
+    char *path = kkt_tensor_path(j->with.in, j->with.kernel->from_lower->tensor);
+    printf("%-14s %s\n", "read", path);
+    free(path);
+}
+
 static kkt_status report(const job *j, const char *problem, kkt_error *err) {
     if (kkt_args_has(j->args, "--json")) {
         kkt_text config = {0};
@@ -139,6 +146,9 @@ static kkt_status report(const job *j, const char *problem, kkt_error *err) {
         kkt_print_json(root);
         kkt_text_free(&config);
     } else {
+        if (!problem) /* the matrices themselves: no list of the kernel's */
+            print_lower(j);
+        kkt_tensors_print(problem, j->with.in, j->with.out, &j->inputs, &j->result);
         kkt_check_print(&j->check, first_output(&j->result));
     }
     return kkt_check_status(&j->check, &j->given, "the given result", err);
@@ -162,6 +172,7 @@ static kkt_status run_inputs(job *j, kkt_error *err) {
         status = open_outputs(j, err);
     if (status != KKT_OK)
         return status;
+    kkt_tensors_note_unknown(j->with.in, j->with.kernel, &j->inputs);
     kkt_text problem = {0};
     kkt_params_format(&j->with.kernel->problem, &j->problem, &problem);
     const bool compared = has_given(j);

@@ -7,6 +7,7 @@
 #include "cli/check_output.h"
 #include "cli/data_options.h"
 #include "cli/gpu_session.h"
+#include "cli/tensor_print.h"
 #include "cli/tensors.h"
 #include "model/predict.h"
 
@@ -46,6 +47,8 @@ static kkt_status read_inputs(job *j, kkt_error *err) {
         if (j->tensors.t[i].tensor.role == KKT_TENSOR_OUTPUT)
             status =
                 kkt_tensors_check_out(j->with.in, j->with.out, j->tensors.t[i].tensor.name, err);
+    if (status == KKT_OK)
+        kkt_tensors_note_unknown(j->with.in, j->with.kernel, &j->tensors);
     return status;
 }
 
@@ -120,13 +123,16 @@ static kkt_status write_outputs(const job *j, kkt_error *err) {
 }
 
 static void report(const job *j) {
-    if (!kkt_args_has(j->args, "--json")) {
-        printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
-        kkt_check_print(&j->check, "");
-        return;
-    }
     kkt_text problem = {0}, config = {0};
     kkt_params_format(&j->with.kernel->problem, &j->problem, &problem);
+    if (!kkt_args_has(j->args, "--json")) {
+        printf("gpu            %s\n", j->gpu.type->info(j->gpu.backend)->gpu);
+        kkt_tensors_print(kkt_text_get(&problem), j->with.in, j->with.out, &j->tensors,
+                          &j->tensors);
+        kkt_check_print(&j->check, "");
+        kkt_text_free(&problem);
+        return;
+    }
     kkt_params_format(&j->with.variant->params, &j->with.config, &config);
     kkt_json *root = kkt_check_json(&j->check, j->with.kernel->name, kkt_text_get(&problem),
                                     kkt_text_get(&config));

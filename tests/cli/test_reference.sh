@@ -44,6 +44,16 @@ expect 0 reference kkt_solve --config couple=fp32 --in gated --out out
 has "$out" "rounding       5.96e-08"
 has "$out" "nothing to judge: no t.npy among the inputs"
 [[ $out != *verdict* && $out != *rel_fro* ]] || die "a verdict on nothing"
+# What was read and what was not; a misspelled gate is told.
+has "$out" "read           gated/k.npy, gated/beta.npy, gated/g.npy"
+has "$out" "wrote          out/t.npy"
+[[ $out == *"problem        "*gated=1* ]] || die "the problem is not told"
+[ -z "$err" ] || die "a note about nothing"
+cp -r gated misspelled && mv misspelled/g.npy misspelled/gate.npy
+expect 0 reference kkt_solve --in misspelled --out out
+has "$out" "g: no g.npy"
+has "$err" "'misspelled/gate.npy' is not read: kkt_solve knows "
+has "$err" "g.npy, cu_seqlens.npy"
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
 python3 - <<'END' || die "the reference differs from the definition"
 from npy import *
