@@ -14,7 +14,7 @@ json '{b["kernel"] for b in d["best"]} <= {"kkt_solve", "gdn_fwd_t"}'
 expect 0 "${run[@]}"
 has "$out" "gdn_t, heads_k=2"
 for other in gdn_fwd gdn_wu gdn_state gdn_output; do # no rows of what was not asked for
-    grep -qE "^$other[ :]" <<<"$out" && die "'tune gdn_t' shows $other"
+    grep -qE "^${other}[ :]" <<<"$out" && die "'tune gdn_t' shows $other"
 done
 has "$out" ", 0 measured, "
 
