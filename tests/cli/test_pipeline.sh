@@ -35,5 +35,8 @@ refuses 2 "is no chunk size" "${find[@]}" --chunk many
 refuses 2 "has no chunk size 7" "${find[@]}" --chunk 7
 refuses 2 "no multiple of batch" "${find[@]}" --problem tokens=10,batch=3
 refuses 2 "give --db, not --config" "${find[@]}" --config kkttune-out/kkttune_sm90.json
+sed -E 's/("registers":[[:space:]]*)/\1-/' kkttune-out/kkttune_sm90.json >senseless.json
+refuses 2 "senseless.json: entry 1: launch.registers is -" lookup kkt_solve --arch sm90 \
+    --config senseless.json
 refuses 2 "unknown parameter of a pipeline 'threads'" tune gdn_t --arch sm90 --config threads=1
 refuses 2 "'kkttune list pipelines' has the pipelines" tune gdn_q --arch sm90
