@@ -85,12 +85,9 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     out->instructions = (double)problem->v[0] / 4;
 }
 
-/* Called in the worker process alone. */
 static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                  kkt_plan *out) {
     (void)arch;
-    if (config->v[FAULT] == WORKER_ABORT)
-        abort();
     memset(out, 0, sizeof *out);
     out->launch_count = 1;
     out->launches[0] = (kkt_launch){
@@ -110,10 +107,12 @@ static const kkt_input_case cases[] = {
     {.name = "uniform", .summary = "uniform in [0.5, 1.5)", .timing = true},
 };
 
-/* Less than a tile, and some tiles with a tail. */
+/* Less than a tile, and some tiles with a tail. Called in the worker process alone. */
 static bool check_problem(const kkt_values *problem, const kkt_values *config, int index,
                           kkt_values *small, int *input_case) {
     const int64_t sizes[] = {7, 3 * config->v[TILE] + 5, 64 * config->v[TILE]};
+    if (config->v[FAULT] == WORKER_ABORT)
+        abort();
     *small = *problem;
     *input_case = 0;
     if (index >= 3)
