@@ -2,79 +2,15 @@
  * depends on it in registers. See gdn_fwd_pipelined.cu. */
 #include "kernels/gdn/mma.h"
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, MIN_BLOCKS, STAGES, SOLVE, PARAMS };
-
-enum { SUBSTITUTE, INVERT };
-
-static const char *const solve_names[] = {"substitute", "invert"};
-
-static const kkt_param params[PARAMS] = {
-    [CHUNK] = {.name = "chunk",
-               .macro = "KKT_CHUNK",
-               .help = "tokens of a chunk",
-               .count = 4,
-               .values = {16, 32, 64, 128},
-               .fallback = 64},
-    [BLOCK_DV] = {.name = "block_dv",
-                  .macro = "KKT_BLOCK_DV",
-                  .help = "columns of the state a block holds",
-                  .count = 3,
-                  .values = {32, 64, 128},
-                  .fallback = 64},
-    [THREADS] = {.name = "threads",
-                 .macro = "KKT_THREADS",
-                 .help = "threads a block; each copies and computes",
-                 .count = 3,
-                 .values = {64, 128, 256},
-                 .fallback = 128},
-    [MIN_BLOCKS] = {.name = "min_blocks",
-                    .macro = "KKT_MIN_BLOCKS",
-                    .help = "blocks to be resident, asked of the compiler; 0: none",
-                    .count = 5,
-                    .values = {0, 2, 3, 4, 6},
-                    .fallback = 0},
-    [STAGES] = {.name = "stages",
-                .macro = "KKT_STAGES",
-                .help = "slots of the ring of a chunk's inputs; 1: nothing is in flight",
-                .count = 4,
-                .values = {1, 2, 3, 4},
-                .fallback = 2},
-    [SOLVE] = {.name = "solve",
-               .macro = "KKT_SOLVE",
-               .help = "the chunk's triangular system: by substitution, or by its inverse",
-               .count = 2,
-               .values = {0, 1},
-               .names = solve_names,
-               .fallback = 0},
-};
-
-static kkt_gdn_mma sizes(const kkt_values *problem, const kkt_values *config) {
-    return kkt_gdn_mma_sizes(problem, config->v[CHUNK], config->v[BLOCK_DV], config->v[THREADS],
-                             config->v[MIN_BLOCKS], false);
-}
-
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                        char *reason, size_t size) {
-    const kkt_gdn_mma m = sizes(problem, config);
-    return kkt_gdn_mma_applicable(problem, &m, arch, reason, size) &&
-           kkt_gdn_mma_chain_fits(&m, reason, size);
+    return kkt_gdn_pipelined_applicable(problem, config, arch, false, reason, size);
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
-    const kkt_gdn_mma m = sizes(problem, config);
-    const int64_t stages = config->v[STAGES];
     (void)arch;
-    kkt_gdn_mma_footprint(problem, &m, KKT_STYLE_PIPELINED, out);
-    kkt_gdn_mma_tile(out, "k", m.chunk, m.dk, stages);
-    kkt_gdn_mma_tile(out, "q", m.chunk, m.dk, stages);
-    kkt_gdn_mma_tile(out, "v", m.chunk, m.block_dv, stages);
-    kkt_gdn_mma_blocks(out, &m, "scores", 1);
-    kkt_gdn_mma_triangle(out, &m);
-    if (config->v[SOLVE] == INVERT)
-        kkt_gdn_mma_blocks(out, &m, "t", 1);
-    kkt_gdn_mma_gates(out, &m, 2);
-    kkt_gdn_mma_chain_registers(out, &m, stages, config->v[SOLVE] == SUBSTITUTE);
+    kkt_gdn_pipelined_footprint(problem, config, false, out);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -109,7 +45,7 @@ static const char *const sources[] = {
 
 const kkt_variant kkt_gdn_fwd_pipelined = {
     .style = KKT_STYLE_PIPELINED,
-    .params = {"parameter", params, PARAMS},
+    .params = {"parameter", kkt_gdn_pipelined_params, KKT_GDN_MMA_PARAMS},
     .source = "gdn/gdn_fwd_pipelined.cu",
     .sources = sources,
     .applicable = applicable,

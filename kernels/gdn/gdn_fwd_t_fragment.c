@@ -2,70 +2,15 @@
  * that own their tokens, and so does the state. See gdn_fwd_t_fragment.cu. */
 #include "kernels/gdn/mma.h"
 
-enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, THREADS, MIN_BLOCKS, TABLES, PARAMS };
-
-enum { IN_REGISTERS, IN_SHARED };
-
-static const char *const table_names[] = {"registers", "shared"};
-
-static const kkt_param params[PARAMS] = {
-    [CHUNK] = {.name = "chunk",
-               .macro = "KKT_CHUNK",
-               .help = "tokens of a chunk",
-               .count = 4,
-               .values = {16, 32, 64, 128},
-               .fallback = 64},
-    [BLOCK_DV] = {.name = "block_dv",
-                  .macro = "KKT_BLOCK_DV",
-                  .help = "columns of the state a block holds",
-                  .count = 3,
-                  .values = {32, 64, 128},
-                  .fallback = 64},
-    [THREADS] = {.name = "threads",
-                 .macro = "KKT_THREADS",
-                 .help = "threads a block; they share the rows of the tables",
-                 .count = 3,
-                 .values = {64, 128, 256},
-                 .fallback = 128},
-    [MIN_BLOCKS] = {.name = "min_blocks",
-                    .macro = "KKT_MIN_BLOCKS",
-                    .help = "blocks to be resident, asked of the compiler; 0: none",
-                    .count = 5,
-                    .values = {0, 2, 3, 4, 6},
-                    .fallback = 0},
-    [TABLES] = {.name = "tables",
-                .macro = "KKT_TABLES",
-                .help = "where a chunk's tables are kept",
-                .count = 2,
-                .values = {0, 1},
-                .names = table_names,
-                .fallback = 0},
-};
-
-static kkt_gdn_mma sizes(const kkt_values *problem, const kkt_values *config) {
-    return kkt_gdn_mma_sizes(problem, config->v[CHUNK], config->v[BLOCK_DV], config->v[THREADS],
-                             config->v[MIN_BLOCKS], true);
-}
-
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                        char *reason, size_t size) {
-    const kkt_gdn_mma m = sizes(problem, config);
-    return kkt_gdn_mma_applicable(problem, &m, arch, reason, size) &&
-           kkt_gdn_mma_rows_fit(&m, reason, size);
+    return kkt_gdn_fragment_applicable(problem, config, arch, true, reason, size);
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
-    const kkt_gdn_mma m = sizes(problem, config);
-    const bool shared = config->v[TABLES] == IN_SHARED;
     (void)arch;
-    kkt_gdn_mma_footprint(problem, &m, KKT_STYLE_FRAGMENT, out);
-    kkt_gdn_mma_row_tiles(out, &m);
-    if (shared) {
-        kkt_gdn_mma_blocks(out, &m, "scores", 1);
-        kkt_gdn_mma_blocks(out, &m, "t", 1);
-    }
-    kkt_gdn_mma_row_registers(out, &m, shared, false);
+    kkt_gdn_fragment_footprint(problem, config, true, out);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -98,7 +43,7 @@ static const char *const sources[] = {
 
 const kkt_variant kkt_gdn_fwd_t_fragment = {
     .style = KKT_STYLE_FRAGMENT,
-    .params = {"parameter", params, PARAMS},
+    .params = {"parameter", kkt_gdn_fragment_params, KKT_GDN_MMA_PARAMS - 1},
     .source = "gdn/gdn_fwd_t_fragment.cu",
     .sources = sources,
     .applicable = applicable,

@@ -51,4 +51,18 @@ void kkt_gdn_mma_defines(const kkt_values *problem, const kkt_footprint *fp, boo
 void kkt_gdn_mma_plan(const kkt_values *problem, const kkt_footprint *fp, bool given_t,
                       kkt_plan *out);
 
+/* The two styles. `given_t`: gdn_fwd_t, whose parameters are all but the last, `solve`. */
+enum { KKT_GDN_MMA_PARAMS = 6 };
+extern const kkt_param kkt_gdn_fragment_params[KKT_GDN_MMA_PARAMS];
+extern const kkt_param kkt_gdn_pipelined_params[KKT_GDN_MMA_PARAMS];
+
+bool kkt_gdn_fragment_applicable(const kkt_values *problem, const kkt_values *config,
+                                 const kkt_arch *arch, bool given_t, char *reason, size_t size);
+void kkt_gdn_fragment_footprint(const kkt_values *problem, const kkt_values *config, bool given_t,
+                                kkt_footprint *out);
+bool kkt_gdn_pipelined_applicable(const kkt_values *problem, const kkt_values *config,
+                                  const kkt_arch *arch, bool given_t, char *reason, size_t size);
+void kkt_gdn_pipelined_footprint(const kkt_values *problem, const kkt_values *config, bool given_t,
+                                 kkt_footprint *out);
+
 #endif
