@@ -159,6 +159,15 @@ void kkt_params_format(const kkt_param_table *table, const kkt_values *values, k
     format_values(table, values, true, out);
 }
 
+const char *kkt_params_text(kkt_arena *arena, const kkt_param_table *table,
+                            const kkt_values *values) {
+    kkt_text text = {0};
+    kkt_params_format(table, values, &text);
+    const char *copy = kkt_arena_strdup(arena, kkt_text_get(&text));
+    kkt_text_free(&text);
+    return copy;
+}
+
 void kkt_params_format_short(const kkt_param_table *table, const kkt_values *values,
                              kkt_text *out) {
     if (format_values(table, values, false, out) == 0)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -55,6 +56,9 @@ kkt_status kkt_params_parse(const kkt_param_table *table, const char *text, kkt_
                             uint64_t *given, kkt_error *err);
 /* Canonical text "k=v,...", keys sorted bytewise; appended to `out`. */
 void kkt_params_format(const kkt_param_table *table, const kkt_values *values, kkt_text *out);
+/* The same, in the arena's memory. */
+const char *kkt_params_text(kkt_arena *arena, const kkt_param_table *table,
+                            const kkt_values *values);
 /* The same with only the keys whose value is not the fallback: short, and what a person would type;
  * "default" where there are none. */
 void kkt_params_format_short(const kkt_param_table *table, const kkt_values *values, kkt_text *out);

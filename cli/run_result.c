@@ -39,13 +39,10 @@ static best_rows best_begin(const kkt_run_result *r) {
     const kkt_kernel *kernel = r->options->kernel;
     if (kernel && r->options->problem) {
         kkt_values values;
-        kkt_text text = {0};
         kkt_params_defaults(&kernel->problem, &values);
         kkt_params_parse(&kernel->problem, r->options->problem, &values, NULL, NULL);
-        kkt_params_format(&kernel->problem, &values, &text);
-        rows.asked = kkt_arena_strdup(r->arena, kkt_text_get(&text));
+        rows.asked = kkt_params_text(r->arena, &kernel->problem, &values);
         rows.others = false;
-        kkt_text_free(&text);
     }
     return rows;
 }

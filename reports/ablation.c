@@ -207,10 +207,9 @@ static void make_points(reader *r, const kkt_move_set *moves) {
     r->run_ids = kkt_arena_array(r->arena, moves->point_count, sizeof *r->run_ids);
     for (size_t i = 0; i < out->point_count; i++) {
         kkt_ablation_point *point = &out->points[i];
-        kkt_text text = {0};
-        kkt_params_format(&r->set->variant->params, &moves->points[i].config, &text);
         point->point = &moves->points[i];
-        point->config = kkt_arena_strdup(r->arena, kkt_text_get(&text));
+        point->config =
+            kkt_params_text(r->arena, &r->set->variant->params, &moves->points[i].config);
         point->outcome =
             kkt_outcome_name(point->point->reason ? KKT_OUTCOME_REJECTED : KKT_OUTCOME_PREDICTED);
         point->provenance = KKT_PREDICTED;
@@ -218,7 +217,6 @@ static void make_points(reader *r, const kkt_move_set *moves) {
             for (size_t f = 0; f < KKT_FIGURE_COUNT; f++)
                 point->figures[e][f] = exact(KKT_UNKNOWN_REAL);
         fill_predicted(point);
-        kkt_text_free(&text);
     }
 }
 

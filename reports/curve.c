@@ -18,15 +18,6 @@ typedef struct maker {
     kkt_pipeline_kernels p;
 } maker;
 
-static const char *copy_text(kkt_arena *arena, const kkt_param_table *table,
-                             const kkt_values *values) {
-    kkt_text text = {0};
-    kkt_params_format(table, values, &text);
-    const char *copy = kkt_arena_strdup(arena, kkt_text_get(&text));
-    kkt_text_free(&text);
-    return copy;
-}
-
 /* ---- members ---- */
 
 /* The best style of a kernel at a problem and chunk size. Where the kernel has device code, what
@@ -71,7 +62,7 @@ static bool find_members(const maker *m, const kkt_values *problem, size_t form,
         kkt_pipeline_member_problem(&m->p, i, problem, form, &own);
         const kkt_kernel *kernel = m->p.members[i];
         const kkt_entry *entry =
-            stored_entry(m, kernel, copy_text(m->arena, &kernel->problem, &own), chunk);
+            stored_entry(m, kernel, kkt_params_text(m->arena, &kernel->problem, &own), chunk);
         if (entry == NULL)
             entry = modelled_entry(m, kernel, &own, chunk);
         if (entry == NULL)
@@ -176,7 +167,7 @@ static bool is_measured(const maker *m, const kkt_values *problem) {
                 kkt_pipeline_member_problem(&m->p, i, problem, f, &own);
                 const kkt_kernel *kernel = m->p.members[i];
                 const kkt_entry *entry = stored_entry(
-                    m, kernel, copy_text(m->arena, &kernel->problem, &own), m->p.chunks[c]);
+                    m, kernel, kkt_params_text(m->arena, &kernel->problem, &own), m->p.chunks[c]);
                 all = entry != NULL && kkt_entry_measured(entry);
             }
             if (all)
@@ -196,7 +187,7 @@ static int rank_of(const maker *m, const char *problem) {
     kkt_values values;
     for (int i = 0; m->p.pipeline->problems[i] != NULL; i++)
         if (parse_problem(m, m->p.pipeline->problems[i], &values) &&
-            strcmp(copy_text(m->arena, &m->p.whole->problem, &values), problem) == 0)
+            strcmp(kkt_params_text(m->arena, &m->p.whole->problem, &values), problem) == 0)
             return i;
     return INT_MAX;
 }
@@ -208,7 +199,7 @@ static void add_listed(maker *m) {
         if (!parse_problem(m, m->p.pipeline->problems[i], &problem) ||
             (i >= m->p.pipeline->main_problems && !is_measured(m, &problem)))
             continue;
-        const char *text = copy_text(m->arena, &m->p.whole->problem, &problem);
+        const char *text = kkt_params_text(m->arena, &m->p.whole->problem, &problem);
         make_points(m, &problem, new_curve(m, text, (int)i));
     }
 }
@@ -240,7 +231,7 @@ static size_t form_of(const maker *m, const kkt_pipeline_record *record,
             const kkt_kernel *kernel = m->p.members[i];
             same = strcmp(record->members[i].id.kernel, kernel->name) == 0 &&
                    strcmp(record->members[i].id.problem,
-                          copy_text(m->arena, &kernel->problem, &own)) == 0;
+                          kkt_params_text(m->arena, &kernel->problem, &own)) == 0;
         }
         if (same)
             return f;

@@ -191,15 +191,10 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
 static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
     const kkt_variant *variant = s->kernel->variants[0];
     kkt_values config;
-    kkt_text text = {0};
     kkt_entry_clear(out);
     kkt_params_defaults(&variant->params, &config);
-    kkt_params_format(&variant->params, &config, &text);
-    out->config = kkt_arena_strdup(arena, kkt_text_get(&text));
-    kkt_text_free(&text);
-    kkt_params_format(&s->kernel->problem, s->problem, &text);
-    out->problem = kkt_arena_strdup(arena, kkt_text_get(&text));
-    kkt_text_free(&text);
+    out->config = kkt_params_text(arena, &variant->params, &config);
+    out->problem = kkt_params_text(arena, &s->kernel->problem, s->problem);
     out->kernel = s->kernel->name;
     out->style = kkt_style_get(variant->style)->name;
     out->chunk = s->kernel->chunk_param == NULL

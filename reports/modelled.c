@@ -191,13 +191,8 @@ bool kkt_modelled_entry(const kkt_kernel *kernel, const kkt_variant *variant, co
     if (!kkt_modelled_best(kernel, variant, arch, device, problem, chunk, &config))
         return false;
     kkt_entry_clear(entry);
-    kkt_text text = {0};
-    kkt_params_format(&kernel->problem, problem, &text);
-    entry->problem = kkt_arena_strdup(arena, kkt_text_get(&text));
-    kkt_text_free(&text);
-    kkt_params_format(&variant->params, &config, &text);
-    entry->config = kkt_arena_strdup(arena, kkt_text_get(&text));
-    kkt_text_free(&text);
+    entry->problem = kkt_params_text(arena, &kernel->problem, problem);
+    entry->config = kkt_params_text(arena, &variant->params, &config);
     entry->kernel = kernel->name;
     entry->style = kkt_style_get(variant->style)->name;
     entry->chunk = chunk;

@@ -152,15 +152,6 @@ static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *are
     entry->date = kkt_arena_strdup(arena, run->date);
 }
 
-static const char *format(kkt_arena *arena, const kkt_param_table *table,
-                          const kkt_values *values) {
-    kkt_text text = {0};
-    kkt_params_format(table, values, &text);
-    const char *copy = kkt_arena_strdup(arena, kkt_text_get(&text));
-    kkt_text_free(&text);
-    return copy;
-}
-
 /* What the kernel's tables make of a result: its problem in canonical form (a key that came later
  * has its default: the same problem as ever), its chunk size and what the model says. False where
  * the row is of a problem or configuration that is no longer one of the kernel's. */
@@ -172,7 +163,7 @@ static bool fill_known(builder *b, const kkt_kernel *kernel, const kkt_variant *
     if (kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK ||
         kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) != KKT_OK)
         return false;
-    entry->problem = format(b->arena, &kernel->problem, &problem);
+    entry->problem = kkt_params_text(b->arena, &kernel->problem, &problem);
     entry->model_only = variant->source == NULL;
     entry->chunk =
         kernel->chunk_param == NULL ? 0 : kkt_pair_integer(entry->config, kernel->chunk_param, 0);

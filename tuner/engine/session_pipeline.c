@@ -48,12 +48,8 @@ static size_t chunks_of(const session *s, const kkt_pipeline_kernels *p, int64_t
 static const char *member_text(session *s, const kkt_pipeline_kernels *p, size_t member,
                                const kkt_values *problem, size_t form) {
     kkt_values own;
-    kkt_text text = {0};
     kkt_pipeline_member_problem(p, member, problem, form, &own);
-    kkt_params_format(&p->members[member]->problem, &own, &text);
-    const char *copy = kkt_arena_strdup(s->arena, kkt_text_get(&text));
-    kkt_text_free(&text);
-    return copy;
+    return kkt_params_text(s->arena, &p->members[member]->problem, &own);
 }
 
 /* ---- tasks ---- */

@@ -6,14 +6,6 @@
 #include "base/version.h"
 #include "tuner/engine/session_internal.h"
 
-static const char *canonical(session *s, const kkt_param_table *table, const kkt_values *values) {
-    kkt_text text = {0};
-    kkt_params_format(table, values, &text);
-    const char *copy = kkt_arena_strdup(s->arena, kkt_text_get(&text));
-    kkt_text_free(&text);
-    return copy;
-}
-
 static kkt_status visit_known(void *context, const kkt_result *result, kkt_error *err) {
     (void)err;
     known *out = context;
@@ -128,7 +120,7 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
         .arch = s->options->arch->name,
         .device = s->options->device->name,
         .problem = t->problem_text,
-        .config = canonical(s, &t->variant->params, &point->config),
+        .config = kkt_params_text(s->arena, &t->variant->params, &point->config),
     };
     kkt_result_filter filter = {out->id.kernel, out->id.style,   out->id.arch,
                                 out->id.device, out->id.problem, out->id.config};
@@ -343,7 +335,7 @@ static kkt_status store_reject(session *s, const task *t, const kkt_values *conf
         .arch = s->options->arch->name,
         .device = s->options->device->name,
         .problem = t->problem_text,
-        .config = canonical(s, &t->variant->params, config),
+        .config = kkt_params_text(s->arena, &t->variant->params, config),
     };
     int64_t candidate;
     kkt_status status = kkt_db_candidate(s->db, &id, &candidate, err);
