@@ -61,6 +61,16 @@ static kkt_status add_members(kkt_db *db, int64_t run_id, const int64_t *builds,
     return status;
 }
 
+/* What was timed, as parameters 1 to 6 of a statement. */
+static void bind_identity(sqlite3_stmt *s, const kkt_pipeline_record *record) {
+    kkt_bind_text(s, 1, record->pipeline);
+    kkt_bind_text(s, 2, record->problem);
+    kkt_bind_text(s, 3, record->arch);
+    kkt_bind_text(s, 4, record->device);
+    sqlite3_bind_int64(s, 5, record->chunk);
+    kkt_bind_text(s, 6, kkt_launch_order_name(record->order));
+}
+
 static kkt_status add_run(kkt_db *db, const kkt_pipeline_record *record, const int64_t *builds,
                           int64_t *run_id, kkt_error *err) {
     sqlite3_stmt *s = NULL;
@@ -74,12 +84,7 @@ static kkt_status add_run(kkt_db *db, const kkt_pipeline_record *record, const i
                                "?26,?27,?28,?29,?30,?31,?32,?33,?34)",
                                &s, err);
     if (status == KKT_OK) {
-        kkt_bind_text(s, 1, record->pipeline);
-        kkt_bind_text(s, 2, record->problem);
-        kkt_bind_text(s, 3, record->arch);
-        kkt_bind_text(s, 4, record->device);
-        sqlite3_bind_int64(s, 5, record->chunk);
-        kkt_bind_text(s, 6, kkt_launch_order_name(record->order));
+        bind_identity(s, record);
         kkt_bind_run(s, 7, &record->run);
         kkt_bind_text(s, 7 + KKT_RUN_COUNT, samples);
         status = kkt_db_step_done(db, s, err);
@@ -105,12 +110,7 @@ static kkt_status find_run(kkt_db *db, const kkt_pipeline_record *record, const 
         &s, err);
     if (status != KKT_OK)
         return status;
-    kkt_bind_text(s, 1, record->pipeline);
-    kkt_bind_text(s, 2, record->problem);
-    kkt_bind_text(s, 3, record->arch);
-    kkt_bind_text(s, 4, record->device);
-    sqlite3_bind_int64(s, 5, record->chunk);
-    kkt_bind_text(s, 6, kkt_launch_order_name(record->order));
+    bind_identity(s, record);
     kkt_bind_text(s, 7, record->run.date);
     kkt_bind_text(s, 8, record->run.gpu);
     kkt_bind_text(s, 9, kkt_outcome_name(record->run.outcome));
