@@ -31,9 +31,19 @@ def keys(text):
     return dict(pair.split("=", 1) for pair in text.split(","))
 
 
+def matrix_name(p):
+    """A product's problem: m x n x k, or m x k of a matrix and a vector."""
+    words = [" x ".join(p[key] for key in "mnk" if key in p)]
+    if p.get("lda", "0") != "0":
+        words.append(f"lda {p['lda']}")
+    return ", ".join(words + [p[key] for key in ("layout", "dtype") if key in p])
+
+
 def name(problem):
     """What tells a problem from the default one, in words."""
     p = keys(problem)
+    if "tokens" not in p:
+        return matrix_name(p)
     words = [f"T {p['tokens']}", f"Hk {p['heads_k']}", f"Hv {p['heads_v']}"]
     if p.get("sequences", "1") != "1":
         words.insert(0, f"{p['sequences']} sequences")
@@ -48,11 +58,18 @@ def name(problem):
 
 
 def chunk(row):
-    return int(keys(row["config"])["chunk"])
+    """The chunk size of a configuration; 0 where its family has none."""
+    return int(keys(row["config"]).get("chunk", 0))
+
+
+def shown(chunk_size):
+    return str(chunk_size) if chunk_size else ""
 
 
 def size(problem):
     p = keys(problem)
+    if "tokens" not in p:
+        return -int(p["m"]) * int(p.get("n", 1)) * int(p["k"]), 0, 0, "", problem
     return (-int(p["tokens"]) * int(p["heads_v"]), -int(p["heads_k"]), int(p.get("sequences", 1)),
             p.get("t_form", "t"), problem)
 
@@ -107,7 +124,7 @@ def floor_us(row):
 def winner_line(group, copies):
     w = group[0]
     copy = copies.get(int(w["hbm_bytes_predicted"]))
-    return [name(w["problem"]), str(chunk(w)), f"{w['time_us']:.1f}",
+    return [name(w["problem"]), shown(chunk(w)), f"{w['time_us']:.1f}",
             f"{w['time_low_us']:.1f} to {w['time_high_us']:.1f}", str(len(group) - 1),
             f"{floor_us(w):.1f}", f"{w['time_us'] / floor_us(w):.2f}",
             f"{copy:.1f}" if copy else "", f"{w['time_us'] / copy:.2f}" if copy else "",
@@ -123,7 +140,9 @@ WINNER = ["problem", "C", "us", "95 % interval", "ties", "floor us", "x floor", 
 def winners(groups, copies):
     families = sorted({(kernel, style) for kernel, style, _, _ in groups})
     for family in families:
-        print(f"## {family[0]}, {family[1].replace('_', ' ')}: the best of each chunk size\n")
+        chunked = any(key[3] for key in groups if key[:2] == family)
+        print(f"## {family[0]}, {family[1].replace('_', ' ')}: the best of each "
+              f"{'chunk size' if chunked else 'problem'}\n")
         table(WINNER, [winner_line(group, copies) for key, group in groups.items()
                        if key[:2] == family])
 
@@ -135,6 +154,39 @@ def precise(found, copies):
     if kept:
         print("## kkt_solve with precise couplings, C = 64\n")
         table(WINNER, [winner_line(group, copies) for group in best(kept).values()])
+
+
+def rate(row, reads):
+    """What a product's time is worth: TFLOP/s, or for a matrix and a vector the share of the
+    fastest reading of the same bytes."""
+    p = keys(row["problem"])
+    if "n" in p and "m" in p:
+        flop = 2 * int(p["m"]) * int(p["n"]) * int(p["k"])
+        return f"{flop / row['time_us'] / 1e6:.0f} TFLOP/s"
+    near = [us for size_read, us in reads.items()
+            if abs(size_read / row["hbm_bytes_predicted"] - 1) < 0.01]
+    read = min(near, default=None)
+    return f"{100 * read / row['time_us']:.1f} % of reading" if read else ""
+
+
+def beside_library(groups, reads):
+    """Each problem's best of every write style against the vendor's library, in one run."""
+    library = {(k[0], k[2]): g[0] for k, g in groups.items() if k[1] == "library"}
+    lines = []
+    for key, group in groups.items():
+        base = library.get((key[0], key[2]))
+        if base and key[1] != "library":
+            w = group[0]
+            lines.append([key[0], key[1].replace("_", " "), name(key[2]), shown(key[3]),
+                          f"{w['time_us']:.1f}", rate(w, reads), f"{base['time_us']:.1f}",
+                          rate(base, reads), f"{base['time_us'] / w['time_us']:.2f}",
+                          f"`{base['config']}`"])
+    if lines:
+        print("## Beside the library\n")
+        print("The vendor's library on the same problem, verified and timed in the same run; "
+              "above 1 the kernel is ahead.\n")
+        table(["kernel", "style", "problem", "C", "us", "", "library us", "", "library / kernel",
+               "library's routine"], lines)
 
 
 def pipelines(path):
@@ -174,7 +226,7 @@ def counted(found):
         apart = {spills: [d for d, r in group if bool(r["spill_bytes"]) == spills]
                  for spills in (False, True)}
         some = group[0][1]
-        lines.append([f"{kernel} {style.replace('_', ' ')}", name(problem), str(c),
+        lines.append([f"{kernel} {style.replace('_', ' ')}", name(problem), shown(c),
                       str(len(group)), f"{some['hbm_bytes_predicted'] / 1e6:.2f}",
                       f"{some['hbm_bytes_counted'] / 1e6:.2f}", span(apart[False]),
                       span(apart[True])])
@@ -193,7 +245,7 @@ def run_to_run(first, others):
         tied = {r["config"] for r in group}
         same = all(g[0]["config"] in tied for g in again)
         spread = max(times) / min(times) - 1
-        lines.append([key[0], name(key[2]), str(key[3]), ", ".join(f"{t:.1f}" for t in times),
+        lines.append([key[0], name(key[2]), shown(key[3]), ", ".join(f"{t:.1f}" for t in times),
                       f"{100 * spread:.2f} %", "yes" if same else "no",
                       "yes" if same or spread <= 0.02 else "no"])
     if lines:
@@ -204,8 +256,8 @@ def run_to_run(first, others):
                "within 2 % or same tie set"], lines)
 
 
-def copies_of(path):
-    """{bytes: the fastest copy's microseconds} from scripts/copy_of_same_bytes."""
+def moves_of(path):
+    """{bytes: the fastest's microseconds} from lines of JSON with `bytes` and `us`."""
     found = {}
     if path:
         with open(path, encoding="utf-8") as lines:
@@ -219,11 +271,12 @@ def main():
     parser.add_argument("first", help="database of the run that is told")
     parser.add_argument("again", nargs="*", help="databases of runs of one command")
     parser.add_argument("--copies", help="JSON lines of scripts/copy_of_same_bytes")
+    parser.add_argument("--reads", help="JSON lines of reading alone, same bytes, same run")
     parser.add_argument("--peers", help="JSON lines of the public kernels' times")
     parser.add_argument("--beside", help="database of the run beside the peers; default FIRST")
     parser.add_argument("--note", default="", help="how the peers' run stands to the others")
     options = parser.parse_args()
-    found, copies = rows(options.first, TIMED), copies_of(options.copies)
+    found, copies = rows(options.first, TIMED), moves_of(options.copies)
     print("# Benchmarks\n")
     print("Written by `scripts/benchmarks.py` from databases of runs on the GPU; no number is "
           "typed in. Times are medians of one graph launch with cold caches "
@@ -236,6 +289,7 @@ def main():
     groups = best(found)
     winners(groups, copies)
     precise(found, copies)
+    beside_library(groups, moves_of(options.reads))
     pipelines(options.first)
     if options.peers:
         beside = options.beside or options.first
