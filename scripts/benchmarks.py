@@ -171,10 +171,10 @@ def rate(row, reads):
 
 def beside_library(groups, reads):
     """Each problem's best of every write style against the vendor's library, in one run."""
-    library = {(k[0], k[2]): g[0] for k, g in groups.items() if k[1] == "library"}
+    library = {(k[0], *k[2:]): g[0] for k, g in groups.items() if k[1] == "library"}
     lines = []
     for key, group in groups.items():
-        base = library.get((key[0], key[2]))
+        base = library.get((key[0], *key[2:]))
         if base and key[1] != "library":
             w = group[0]
             lines.append([key[0], key[1].replace("_", " "), name(key[2]), shown(key[3]),
