@@ -23,7 +23,7 @@ static kkt_status run(const kkt_args *args, kkt_error *err) {
     size_t count;
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t k = 0; k < count && k < KKT_MODEL_KERNELS; ++k)
-        if (!query.kernel_usable[k])
+        if (!query.kernel_usable[k] && query.kernel_reason[k][0])
             fprintf(stderr, "%s is left out of the styles: %s\n", kernels[k]->name,
                     query.kernel_reason[k]);
     if (kkt_args_has(args, "--json"))

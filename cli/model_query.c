@@ -143,7 +143,8 @@ static void fill_attention(const kkt_param_table *table, const kkt_values *value
 }
 
 /* The problem text in a kernel's own keys, with --dk, --dv and --dtype added where the text does
- * not name them. A kernel that cannot take a value is left out, with the reason. */
+ * not name them. A kernel that cannot take a value is left out, with the reason; one that has no
+ * chunk size is not what the model's tables are about, and is left out without one. */
 static kkt_status fill_kernel_problems(const char *text, bool given, kkt_model_query *query,
                                        kkt_attention *attention, bool first, kkt_error *err) {
     size_t count;
@@ -153,6 +154,8 @@ static kkt_status fill_kernel_problems(const char *text, bool given, kkt_model_q
     for (size_t k = 0; k < count && k < KKT_MODEL_KERNELS; ++k) {
         kkt_text own = {0};
         kkt_values values;
+        if (!kernels[k]->chunk_param)
+            continue;
         kkt_params_defaults(&kernels[k]->problem, &values);
         select_keys(&kernels[k]->problem, text, &own);
         char reason[160] = "";

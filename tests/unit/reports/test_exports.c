@@ -83,7 +83,10 @@ static void test_json_members(void **state) {
         assert_int_equal(kkt_json_get(entry, "time_us") != NULL, timed);
         assert_int_equal(kkt_json_get(entry, "measured_on") != NULL, timed);
         assert_true(!timed || strcmp(kkt_json_string(entry, "kernel"), "kkt_solve") == 0);
-        assert_true(kkt_json_int(kkt_json_get(entry, "config"), "chunk", &chunk));
+        const kkt_kernel *kernel = NULL;
+        assert_int_equal(kkt_kernel_parse(kkt_json_string(entry, "kernel"), &kernel, NULL), 0);
+        assert_true(kkt_json_int(kkt_json_get(entry, "config"), "chunk", &chunk) ==
+                    (kernel->chunk_param != NULL));
         if (timed && chunk == 64 && measured == NULL)
             measured = entry;
     }
