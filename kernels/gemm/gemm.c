@@ -3,6 +3,8 @@
 
 static const kkt_variant *const variants[] = {
     &kkt_gemm_fragment,
+    &kkt_gemm_pipelined,
+    &kkt_gemm_materialized,
 };
 
 extern const kkt_kernel kkt_kernel_gemm;

@@ -133,5 +133,7 @@ void kkt_gemm_add_operands(kkt_launch *launch, const kkt_values *problem);
 /* ---- variants ---- */
 
 extern const kkt_variant kkt_gemm_fragment;
+extern const kkt_variant kkt_gemm_pipelined;
+extern const kkt_variant kkt_gemm_materialized;
 
 #endif

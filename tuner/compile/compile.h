@@ -78,7 +78,8 @@ void kkt_compile_check_entries(const kkt_variant *variant, const kkt_values *pro
 /* Whether a cubin is without a kernel of that name (hostile input, too). Of what is no cubin
  * nothing is said: kkt_cubin_read refuses it. */
 bool kkt_cubin_lacks(const void *cubin, size_t size, const char *kernel);
-/* Reads a cubin (hostile input: every offset is checked). */
+/* Reads a cubin (hostile input: every offset is checked). Of several kernels it tells of the one
+ * that takes most registers. */
 kkt_status kkt_cubin_read(const void *cubin, size_t size, kkt_cubin_info *out, kkt_error *err);
 
 #endif

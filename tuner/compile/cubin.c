@@ -187,16 +187,10 @@ static const char *after(const char *name, const char *prefix) {
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
 }
 
-static bool first_kernel(const image *im, char out[NAME_BYTES]) {
-    section at;
-    for (size_t i = 0; section_get(im, i, &at); i++) {
-        const char *name = after(at.name, ".text.");
-        if (name != NULL && *name != '\0') {
-            snprintf(out, NAME_BYTES, "%s", name);
-            return true;
-        }
-    }
-    return false;
+/* The name of the kernel that section `at` is the code of; NULL: of none. */
+static const char *kernel_of(const section *at) {
+    const char *name = after(at->name, ".text.");
+    return name != NULL && *name != '\0' ? name : NULL;
 }
 
 bool kkt_cubin_lacks(const void *cubin, size_t size, const char *kernel) {
@@ -217,27 +211,45 @@ static int64_t own_shared(const image *im, uint64_t size) {
     return size > reserve && size <= INT32_MAX ? (int64_t)(size - reserve) : 0;
 }
 
+/* More than a plan launches; files are hostile, and each costs a walk over all sections. */
+enum { KERNELS_MAX = 32 };
+
+static void read_one(const image *im, const char *kernel, kkt_cubin_info *out) {
+    section at;
+    for (size_t i = 0; section_get(im, i, &at); i++) {
+        const char *info = after(at.name, ".nv.info."), *shared = after(at.name, ".nv.shared.");
+        if (strcmp(at.name, ".nv.info") == 0)
+            read_common(im, &at, kernel, out);
+        else if (info != NULL && strcmp(info, kernel) == 0)
+            read_kernel(im, &at, out);
+        else if (shared != NULL && strcmp(shared, kernel) == 0)
+            out->static_smem_bytes = own_shared(im, at.head.sh_size);
+    }
+}
+
 kkt_status kkt_cubin_read(const void *cubin, size_t size, kkt_cubin_info *out, kkt_error *err) {
     image im;
-    char kernel[NAME_BYTES];
     *out = (kkt_cubin_info){.cubin_bytes = (int64_t)size};
     if (!open_image(&im, cubin, size))
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "the compiler's output (%zu bytes) is no 64-bit CUDA ELF file", size);
-    if (!first_kernel(&im, kernel))
-        return kkt_fail(err, KKT_ERR_INPUT, 0, "the cubin (%zu bytes) holds no kernel", size);
-    section at;
-    for (size_t i = 0; section_get(&im, i, &at); i++) {
-        const char *info = after(at.name, ".nv.info."), *shared = after(at.name, ".nv.shared.");
-        if (strcmp(at.name, ".nv.info") == 0)
-            read_common(&im, &at, kernel, out);
-        else if (info != NULL && strcmp(info, kernel) == 0)
-            read_kernel(&im, &at, out);
-        else if (shared != NULL && strcmp(shared, kernel) == 0)
-            out->static_smem_bytes = own_shared(&im, at.head.sh_size);
+    section at, any = {.name = ""};
+    for (size_t i = 0, kernels = 0; kernels < KERNELS_MAX && section_get(&im, i, &at); i++) {
+        const char *kernel = kernel_of(&at);
+        kkt_cubin_info info = {.cubin_bytes = (int64_t)size};
+        if (kernel == NULL)
+            continue;
+        any = at;
+        kernels++;
+        read_one(&im, kernel, &info);
+        if (info.registers > out->registers)
+            *out = info;
     }
+    if (kernel_of(&any) == NULL)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "the cubin (%zu bytes) holds no kernel", size);
     if (out->registers == 0)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
-                        "the cubin does not tell the registers of its kernel '%s'", kernel);
+                        "the cubin does not tell the registers of its kernel '%s'",
+                        kernel_of(&any));
     return KKT_OK;
 }

@@ -55,6 +55,21 @@ static void tells_spills_and_kernels_without_bounds(void **state) {
     assert_true(result.info.registers > 60);
     kkt_compile_result_free(&result);
 
+    /* Beside a light one it is still the one that is told of, whichever comes first. */
+    static const char light[] =
+        "extern \"C\" __global__ void %s(float *x) { x[threadIdx.x] = 1; }\n";
+    const char *const names[] = {"a_light_one", "light"};
+    for (int i = 0; i < 2; i++) {
+        char both[sizeof heavy + 2 * sizeof light];
+        const int at = snprintf(both, sizeof both, light, names[i]);
+        snprintf(both + at, sizeof both - (size_t)at, "%s", heavy);
+        job.source_text = both;
+        assert_int_equal(kkt_compile(compiler, &job, &result, NULL), KKT_OK);
+        assert_true(result.ok);
+        assert_true(result.info.registers > 60);
+        kkt_compile_result_free(&result);
+    }
+
     char bounded[sizeof heavy + 64];
     snprintf(bounded, sizeof bounded, "extern \"C\" __global__ void __launch_bounds__(1024, 2) %s",
              strstr(heavy, "heavy("));
