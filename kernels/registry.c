@@ -12,10 +12,11 @@ extern const kkt_kernel kkt_kernel_gdn_wu;
 extern const kkt_kernel kkt_kernel_gdn_state;
 extern const kkt_kernel kkt_kernel_gdn_output;
 extern const kkt_kernel kkt_kernel_gemm;
+extern const kkt_kernel kkt_kernel_gemv;
 
 static const kkt_kernel *const families[] = {
     &kkt_kernel_kkt_solve, &kkt_kernel_gdn_fwd,    &kkt_kernel_gdn_fwd_t, &kkt_kernel_gdn_wu,
-    &kkt_kernel_gdn_state, &kkt_kernel_gdn_output, &kkt_kernel_gemm,
+    &kkt_kernel_gdn_state, &kkt_kernel_gdn_output, &kkt_kernel_gemm,      &kkt_kernel_gemv,
 };
 
 const kkt_kernel *const *kkt_kernels(size_t *count) {
