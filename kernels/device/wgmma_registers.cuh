@@ -86,10 +86,12 @@ template <int ROWS, int COLUMNS, bool ROWS_SUMMED = false> struct RightOperand {
         return b;
     }
 
-    __device__ __forceinline__ u64 step(int s) const {
+    // Operand of one step. `row` (a multiple of 8) leaves out the result's columns before it.
+    __device__ __forceinline__ u64 step(int s, int row = 0) const {
         if (ROWS_SUMMED)
             return descriptor + (u64)(s * 16 * Tile::row_bytes >> 4);
-        return descriptor + (u64)(s / panel_steps * (Tile::panel_bytes >> 4) + s % panel_steps * 2);
+        return descriptor + (u64)(s / panel_steps * (Tile::panel_bytes >> 4) +
+                                  s % panel_steps * 2 + (row * Tile::row_bytes >> 4));
     }
 };
 

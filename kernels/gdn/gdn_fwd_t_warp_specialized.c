@@ -40,7 +40,7 @@ static const char *const sources[] = {"gdn/gdn_fwd_t_warp_specialized.cu", KKT_G
 
 const kkt_variant kkt_gdn_fwd_t_warp_specialized = {
     .style = KKT_STYLE_WARP_SPECIALIZED,
-    .params = {"parameter", kkt_gdn_ws_params, KKT_GDN_WS_PARAMS},
+    .params = {"parameter", kkt_gdn_ws_params, KKT_GDN_WS_PARAMS - 1},
     .source = "gdn/gdn_fwd_t_warp_specialized.cu",
     .sources = sources,
     .applicable = applicable,

@@ -17,10 +17,16 @@ enum {
     SERVICE_REGISTERS,
     NARROW,
     UNITS_PER_BLOCK,
+    SOLVE,
     PARAMS
 };
 
-_Static_assert((int)PARAMS == (int)KKT_GDN_WS_PARAMS, "the table's size");
+_Static_assert((int)PARAMS == (int)KKT_GDN_WS_PARAMS,
+               "solve comes last: gdn_fwd_t does without it");
+
+enum { SUBSTITUTE, INVERT };
+
+static const char *const solve_names[] = {"substitute", "invert"};
 
 const kkt_param kkt_gdn_ws_params[KKT_GDN_WS_PARAMS] = {
     [CHUNK] = {.name = "chunk",
@@ -71,11 +77,19 @@ const kkt_param kkt_gdn_ws_params[KKT_GDN_WS_PARAMS] = {
                          .count = 4,
                          .values = {1, 2, 4, 8},
                          .fallback = 1},
+    [SOLVE] = {.name = "solve",
+               .macro = "KKT_SOLVE",
+               .help = "the chunk's triangular system: by substitution, or by its inverse",
+               .count = 2,
+               .values = {0, 1},
+               .names = solve_names,
+               .fallback = 0},
 };
 
 /* A configuration's derived sizes. */
 typedef struct sizes {
     bool fused; /* gdn_fwd */
+    bool substitute;
     int64_t chunk, dk, dv, block_dv, outputs, stages;
     int64_t groups, helpers, threads; /* state warpgroups; output or score, and solver */
     int64_t state_registers, helper_registers, service_registers;
@@ -87,6 +101,7 @@ typedef struct sizes {
 static sizes sizes_of(const kkt_values *problem, const kkt_values *config, bool fused) {
     const int64_t *p = problem->v, *c = config->v;
     sizes s = {.fused = fused,
+               .substitute = fused && c[SOLVE] == SUBSTITUTE,
                .chunk = c[CHUNK],
                .dk = p[KKT_GDN_DK],
                .dv = p[KKT_GDN_DV],
@@ -197,7 +212,8 @@ static int64_t square_columns(int64_t chunk) {
 static void shared_memory(const sizes *s, kkt_footprint *fp) {
     const int64_t c = s->chunk, table = c + 16; /* a column table of the gates, padded */
     const int64_t barriers = (s->fused ? 4 : 3) * s->stages + 4 + 2 + 8;
-    const int64_t blocks = c * c * 2 + c / 16 * 16 * 20 * 4; /* of the solver */
+    /* of the solver: diagonal blocks, and T */
+    const int64_t blocks = c / 16 * 16 * 20 * 4 + (s->substitute ? 0 : c * c * 2);
     kkt_gdn_shared_tile(fp, "k", c, s->dk, 2, s->stages);
     kkt_gdn_shared_tile(fp, "q", c, s->dk, 2, s->stages);
     kkt_gdn_shared_tile(fp, "t", c, square_columns(c), 2, s->stages);
@@ -299,6 +315,8 @@ void kkt_gdn_ws_defines(const kkt_values *problem, const kkt_values *config, boo
     kkt_gdn_ws_footprint(problem, config, fused, &fp);
     kkt_gdn_defines(problem, &fp, out);
     kkt_text_printf(out, "KKT_FUSED=%d\n", fused);
+    if (!fused)
+        kkt_text_printf(out, "KKT_SOLVE=%d\n", INVERT);
     kkt_text_printf(out, "KKT_T_BETA=%d\n", !fused && problem->v[KKT_GDN_T_FORM] == KKT_GDN_T_BETA);
 }
 

@@ -7,7 +7,8 @@
 
 #include "kernels/gdn/fused.h"
 
-enum { KKT_GDN_WS_PARAMS = 8 };
+/* `solve`, the last, is gdn_fwd's alone. */
+enum { KKT_GDN_WS_PARAMS = 9 };
 extern const kkt_param kkt_gdn_ws_params[KKT_GDN_WS_PARAMS];
 
 /* A family's tensors by index, and its entry. */

@@ -52,13 +52,13 @@ struct GateLayout {
     }
 };
 
-// Of the solver (ws_solver.cuh): T's blocks for one another, in fp16, and for each warp a diagonal
-// block of L in fp32.
+// Of the solver (ws_solver.cuh): for each warp a diagonal block of L in fp32, and where T is
+// inverted T's blocks for one another, in fp16.
 struct SolverLayout {
     static constexpr int row = 20; // floats of a row of 16, so that rows start in different banks
     static constexpr int block_bytes = 16 * row * 4;
-    static constexpr int blocks_at = SquareTile::bytes;
-    static constexpr int bytes = round_up(blocks_at + P::chunk / 16 * block_bytes, 1024);
+    static constexpr int diagonals_at = P::substitute ? 0 : SquareTile::bytes;
+    static constexpr int bytes = round_up(diagonals_at + P::chunk / 16 * block_bytes, 1024);
 };
 
 struct Layout {

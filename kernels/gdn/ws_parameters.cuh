@@ -13,6 +13,8 @@ struct P {
     static constexpr bool gated = KKT_GATED;
     static constexpr bool fused = KKT_FUSED;            // gdn_fwd: T is computed here
     static constexpr bool t_beta = fused || KKT_T_BETA; // T's columns carry beta already
+    // V' sixteen by sixteen tokens, so that of T the diagonal blocks alone are wanted (gdn_fwd).
+    static constexpr bool substitute = KKT_SOLVE == 0;
     static constexpr int block_dv = KKT_BLOCK_DV;
     static constexpr int stages = KKT_STAGES;
     static constexpr int outputs = KKT_OUTPUTS;
@@ -47,6 +49,7 @@ struct P {
     static constexpr int helper_registers = each_helper < 240 ? each_helper : 240;
 
     static_assert(chunk == 16 || chunk == 32 || chunk == 64, "64 rows of scores at most");
+    static_assert(fused || !substitute, "what is read is T");
     static_assert(stages >= 2 && stages >= outputs, "the next chunk is read before this is done");
     static_assert(dk == 64 || dk == 128, "key panels of 64 columns, state in registers");
     static_assert(block_dv % 64 == 0 && dv % block_dv == 0, "a warpgroup holds 64 columns");

@@ -1,16 +1,18 @@
-// The solver warpgroup of the warp-specialized gdn_fwd: T diag(beta) of a chunk, T = (I + L)^-1
-// with L_ij = beta_i (k_i . k_j) 2^(G_i - G_j) below the diagonal. Warp w has rows 16 w .. of L; T
-// comes in blocks of 16 x 16, diagonal by diagonal:
+// The solver warpgroup of the warp-specialized gdn_fwd: from K and the gates of a chunk what V' is
+// solved with, in place of the T that gdn_fwd_t loads. With L_ij = beta_i (k_i . k_j) 2^(G_i - G_j)
+// below the diagonal and T = (I + L)^-1, in blocks of 16 x 16 of which warp w has those of row w:
 //
-//     1  all      -L from K K^T
-//     2  warp w   T_ww by substitution in fp32: a lane has a column, L's block lies in shared
-//     memory 3  warp w   T_wj = T_ww M, M = sum over k of (-L_wk) T_kj, k = j .. w - 1, for j = w -
-//     1 (a
-//                 barrier), then w - 2 (a barrier), ...
+//     1  -L from K K^T
+//     2  T_ww by substitution in fp32: a lane has a column, L's block lies in shared memory
+//     3  solve=substitute   M_wj = T_ww (-L_wj) for j < w: the state warpgroups go on with
+//                           V'_w = T_ww diag(beta) X_w + sum over j of M_wj V'_j
+//        solve=invert       T_wj = T_ww M, M = sum over k of (-L_wk) T_kj, k = j .. w - 1, for
+//                           j = w - 1 (a barrier), then w - 2 (a barrier), ...; times diag(beta)
 //
-// In step 3 both products have the form X Y^T: M^T = T_kj^T (-L_wk)^T, and its fragments are the Y
-// of T_ww M. Operands are rounded to fp16, whatever the tensors' type: T's elements are at most
-// about 1 for keys of unit length. What is above the diagonal stays 0 from the start.
+// So without the inverse no warp waits for another. Products have the form X Y^T: Y of M_wj is
+// (-L_wj)^T; with the inverse, M^T = T_kj^T (-L_wk)^T, and its fragments are the Y of T_ww M.
+// Operands are rounded to fp16, whatever the tensors' type: T's elements are at most about 1 for
+// keys of unit length. What is above the diagonal stays 0 from the start.
 #pragma once
 
 #include "device/gate.cuh"
@@ -33,10 +35,10 @@ constexpr int kStrips = P::chunk / 16;
 struct Solver {
     int warp, lane;
     int first;           // of its rows
-    u8 *blocks;          // T in fp16, for the other warps
+    u8 *blocks;          // with the inverse: T in fp16, for the other warps
     OperandTile l[3];    // blocks of -L left of the diagonal
     OperandTile inverse; // T_ww
-    u8 *t;               // the stage's T diag(beta)
+    u8 *t;               // the stage's result
     float *diagonal;     // its diagonal block of -L
     const float *tables; // the stage's gates
 };
@@ -121,8 +123,8 @@ KKT_DEVICE u32 block_rows(const u8 *tile, int i, int j, int lane) {
                           SquareTile::at(16 * i + quarter_row(lane), 2 * j + quarter_unit(lane)));
 }
 
-// A block of T, columns times beta, as the result.
-KKT_DEVICE void write_result(const Solver &s, int j, const float2 (&t)[4]) {
+// A block of T, columns times beta, to the stage.
+KKT_DEVICE void write_t(const Solver &s, int j, const float2 (&t)[4]) {
     const float *beta = s.tables + GateLayout::row_beta_at + 16 * j + fragment_column(s.lane);
     OperandTile words;
 #pragma unroll
@@ -137,26 +139,45 @@ KKT_DEVICE void write_result(const Solver &s, int j, const float2 (&t)[4]) {
 KKT_DEVICE void take_diagonal(Solver &s, const float (&x)[16]) {
     __syncwarp(); // all have read the block of L
     u8 *rows = (u8 *)s.diagonal;
-    if (s.lane < 16)
+    float y[8]; // two lanes have a column: a half each
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float *y = x + 8 * half;
-            *(uint4 *)(rows + s.lane * 32 + half * 16) =
-                make_uint4(pack_pair<false>(y[0], y[1]), pack_pair<false>(y[2], y[3]),
-                           pack_pair<false>(y[4], y[5]), pack_pair<false>(y[6], y[7]));
-        }
+    for (int n = 0; n < 8; ++n)
+        y[n] = s.lane < 16 ? x[n] : x[n + 8];
+    *(uint4 *)(rows + s.lane % 16 * 32 + s.lane / 16 * 16) =
+        make_uint4(pack_pair<false>(y[0], y[1]), pack_pair<false>(y[2], y[3]),
+                   pack_pair<false>(y[4], y[5]), pack_pair<false>(y[6], y[7]));
     __syncwarp();
     s.inverse = load_transposed_tile(
         shared_address(rows + (s.lane / 16 * 8 + s.lane % 8) * 32 + s.lane / 8 % 2 * 16));
-    store_matrices<false>(block_rows(s.blocks, s.warp, s.warp, s.lane), s.inverse);
+    if (!P::substitute)
+        store_matrices<false>(block_rows(s.blocks, s.warp, s.warp, s.lane), s.inverse);
     float2 t[4];
 #pragma unroll
     for (int n = 0; n < 4; ++n)
         t[n] = unpack_fp16(s.inverse.quarter[n]);
-    write_result(s, s.warp, t);
+    write_t(s, s.warp, t);
 }
 
-// Step 3: T_wj.
+// Step 3 without the inverse: M_wj for all j < w.
+KKT_DEVICE void write_couplings(const Solver &s) {
+#pragma unroll
+    for (int j = 0; j < kStrips - 1; ++j)
+        if (j < s.warp) {
+            const OperandTile y = transpose_tile(s.l[j]);
+            OperandTile words;
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                Fragment m;
+                fragment_clear(m);
+                mma_x_yt<false>(m, s.inverse, y, half);
+                words.quarter[2 * half] = pack_pair<P::bf16>(m.value[0], m.value[1]);
+                words.quarter[2 * half + 1] = pack_pair<P::bf16>(m.value[2], m.value[3]);
+            }
+            store_matrices<false>(block_rows(s.t, s.warp, j, s.lane), words);
+        }
+}
+
+// Step 3 with the inverse: T_wj.
 KKT_DEVICE void solve_block(const Solver &s, int j) {
     Fragment m[2], t[2];
     fragment_clear(m[0]);
@@ -187,7 +208,7 @@ KKT_DEVICE void solve_block(const Solver &s, int j) {
         words.quarter[n] = pack_pair<false>(values[n].x, values[n].y);
     }
     store_matrices<false>(block_rows(s.blocks, s.warp, j, s.lane), words);
-    write_result(s, j, values);
+    write_t(s, j, values);
 }
 
 KKT_DEVICE void clear_t(const Shared &shared, int thread) {
@@ -207,6 +228,28 @@ KKT_DEVICE void multiply_k_kt(TokenAccumulator &c, const Shared &shared,
     hold(c);
 }
 
+// Steps 2 and 3. All threads of the group.
+KKT_DEVICE void solve(Solver &s) {
+    const bool works = s.warp < kStrips;
+    if (!P::substitute)
+        sync_solver(); // all have read the blocks of the chunk before
+    if (works) {
+        float x[16];
+        substitute(s, x);
+        take_diagonal(s, x);
+        if (P::substitute)
+            write_couplings(s);
+    }
+    if (!P::substitute)
+#pragma unroll 1
+        for (int distance = 1; distance < kStrips; ++distance) {
+            sync_solver();
+            if (works && s.warp >= distance)
+                solve_block(s, s.warp - distance);
+        }
+    async_proxy_fence();
+}
+
 KKT_DEVICE Solver make_solver(const Shared &shared, int warp, int lane) {
     const int strip = min(warp, kStrips - 1); // warps past the chunk have nothing to do
     Solver s;
@@ -214,7 +257,7 @@ KKT_DEVICE Solver make_solver(const Shared &shared, int warp, int lane) {
     s.lane = lane;
     s.first = strip * 16;
     s.blocks = shared.base + Layout::solver_at;
-    s.diagonal = (float *)(s.blocks + SolverLayout::blocks_at + strip * SolverLayout::block_bytes);
+    s.diagonal = (float *)(s.blocks + SolverLayout::diagonals_at + strip * SolverLayout::block_bytes);
     return s;
 }
 
@@ -234,19 +277,7 @@ KKT_DEVICE void solve_role(const Shared &shared, int chunks, int warp, int lane)
             put_diagonal(s, c);
         take_operands(s, c);
         stage.advance();
-        sync_solver(); // all have read the blocks of the chunk before
-        if (warp < kStrips) {
-            float x[16];
-            substitute(s, x);
-            take_diagonal(s, x);
-        }
-#pragma unroll 1
-        for (int distance = 1; distance < kStrips; ++distance) {
-            sync_solver();
-            if (warp >= distance && warp < kStrips)
-                solve_block(s, warp - distance);
-        }
-        async_proxy_fence();
+        solve(s);
         mbarrier_arrive(shared.barrier(Layout::solved + slot));
         mbarrier_arrive(shared.barrier(Layout::empty + slot));
     }

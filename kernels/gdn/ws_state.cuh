@@ -28,7 +28,8 @@ using KeyRows = RightOperand<P::chunk, P::dk, true>; // a tile of K whose rows a
 struct StateGroup {
     StateAccumulator s;
     KeyOperand s_pairs;  // s, rounded
-    TokenAccumulator a;  // A, then V'
+    TokenAccumulator a;  // A, then V' but for
+    Accumulator<16> part[P::chunk / 16]; // V' by sixteen tokens, with substitution
     TokenOperand v;      // V^T of the next chunk, then X
     TokenOperand scaled; // what the update adds
     TokenOperand plain;  // V', rounded
@@ -81,11 +82,6 @@ KKT_DEVICE void multiply_triangle(TokenAccumulator &c, const TokenOperand &a, co
         wgmma_product<P::bf16>(c, a, b, add);
 }
 
-// T of a stage: loaded with it, or to be waited for.
-KKT_DEVICE void wait_for_t(const Shared &shared, const Ring<P::stages> &stage) {
-    if (P::fused)
-        mbarrier_wait(shared.barrier(Layout::solved + stage.slot), stage.parity);
-}
 
 // ---- the state from and to memory ----
 
@@ -167,6 +163,66 @@ KKT_DEVICE void form_x(StateGroup &g, const float *tables, const HalfColumns &ah
     }
 }
 
+// V' from X begins. Where T is solved for by substitution, with its diagonal blocks.
+KKT_DEVICE void begin_values(StateGroup &g, const Shared &shared, const Ring<P::stages> &stage) {
+    const SquareColumns t =
+        SquareColumns::at(shared_address(shared.stage(stage.slot)) + (u32)Layout::t_at);
+    if (P::fused)
+        mbarrier_wait(shared.barrier(Layout::solved + stage.slot), stage.parity);
+    wgmma_begin();
+    if constexpr (P::substitute) {
+#pragma unroll
+        for (int i = 0; i < P::chunk / 16; ++i)
+            wgmma_step<P::bf16, false, 16>(g.part[i].value, g.v.word + 4 * i, t.step(i, 16 * i),
+                                           false);
+        wgmma_commit();
+    } else {
+        multiply_triangle(g.a, g.v, t, false);
+    }
+}
+
+// Substitution from sixteen tokens that are done to all that come after them.
+template <int DONE> KKT_DEVICE void substitute_values(StateGroup &g, const SquareColumns &t) {
+    wgmma_wait<0>();
+#pragma unroll
+    for (int i = DONE; i < P::chunk / 16; ++i)
+        hold(g.part[i]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        g.plain.word[4 * DONE + i] =
+            pack_pair<P::bf16>(g.part[DONE].value[2 * i], g.part[DONE].value[2 * i + 1]);
+    if constexpr (DONE + 1 < P::chunk / 16) {
+        hold(g.plain);
+        wgmma_begin();
+#pragma unroll
+        for (int i = DONE + 1; i < P::chunk / 16; ++i)
+            wgmma_step<P::bf16, false, 16>(g.part[i].value, g.plain.word + 4 * DONE,
+                                           t.step(DONE, 16 * i), true);
+        wgmma_commit();
+        substitute_values<DONE + 1>(g, t);
+    }
+}
+
+// V' is there.
+KKT_DEVICE void finish_values(StateGroup &g, const Shared &shared, const Ring<P::stages> &stage) {
+    if constexpr (P::substitute)
+        substitute_values<0>(
+            g, SquareColumns::at(shared_address(shared.stage(stage.slot)) + (u32)Layout::t_at));
+    wgmma_wait<0>();
+    hold(g.a);
+}
+
+// Element i of a thread's V'.
+KKT_DEVICE float value_at(const StateGroup &g, int i) {
+    return P::substitute ? g.part[i / 8].value[i % 8] : g.a.value[i];
+}
+
+// V' rounded; substitution has needed it already.
+KKT_DEVICE void round_values(StateGroup &g) {
+    if (!P::substitute)
+        pack_operand<P::bf16>(g.plain, g.a);
+}
+
 // Columns of c times their factors.
 KKT_DEVICE void scale_columns(TokenAccumulator &c, const Columns &columns) {
 #pragma unroll
@@ -186,8 +242,8 @@ KKT_DEVICE void pack_scaled(StateGroup &g, const float *table, const HalfColumns
         for (int j = 0; j < P::chunk / 8; ++j) { // pairs of columns
             const int i = half * (P::chunk / 8) + j;
             const int n = j / 2 * 2;
-            g.scaled.word[i] = pack_pair<P::bf16>(g.a.value[2 * i] * columns.factor[n],
-                                                  g.a.value[2 * i + 1] * columns.factor[n + 1]);
+            g.scaled.word[i] = pack_pair<P::bf16>(value_at(g, 2 * i) * columns.factor[n],
+                                                  value_at(g, 2 * i + 1) * columns.factor[n + 1]);
         }
     }
 }

@@ -48,7 +48,6 @@ KKT_DEVICE void multiply_keys(StateGroup &g, const Shared &shared, u32 stage, co
 
 // V' from A.
 KKT_DEVICE void solve_values(StateGroup &g, const Shared &shared, const StageRing &stages) {
-    const u32 stage = shared_address(shared.stage(stages.slot));
     const float *tables = shared.gates(stages.slot);
     HalfColumns decay, rest;
     load_columns(decay, tables + GateLayout::decay_at, 0, g.lane);
@@ -57,12 +56,9 @@ KKT_DEVICE void solve_values(StateGroup &g, const Shared &shared, const StageRin
     form_x(g, tables, decay);
     hold(g.v);
     hold(g.a);
-    wait_for_t(shared, stages);
-    wgmma_begin();
-    multiply_triangle(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
+    begin_values(g, shared, stages);
     load_columns(rest, tables + GateLayout::rest_at, 0, g.lane);
-    wgmma_wait<0>();
-    hold(g.a);
+    finish_values(g, shared, stages);
     pack_scaled(g, tables + GateLayout::rest_at, rest);
     hold(g.scaled);
 }
@@ -78,7 +74,7 @@ KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stag
 
     wgmma_begin();
     wgmma_product<P::bf16>(g.s, g.scaled, KeyRows::at(stage + Layout::k_at), true);
-    pack_operand<P::bf16>(g.plain, g.a);
+    round_values(g);
     u64 *read = shared.barrier(Layout::empty + stages.slot);
     stages.advance();
     mbarrier_wait(shared.barrier(Layout::o_empty + out.slot), out.parity ^ 1);

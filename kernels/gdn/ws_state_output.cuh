@@ -79,9 +79,7 @@ KKT_DEVICE void multiply(StateGroup &g, const Shared &shared, const StageRing &s
     form_x(g, tables, decay);
     hold(g.v);
     hold(g.a);
-    wait_for_t(shared, stages);
-    wgmma_begin();
-    multiply_triangle(g.a, g.v, SquareColumns::at(stage + Layout::t_at), false);
+    begin_values(g, shared, stages);
     load_columns(factors, tables + GateLayout::out_at, 0, g.lane);
     wgmma_wait<1>();
     hold(g.o);
@@ -91,28 +89,27 @@ KKT_DEVICE void multiply(StateGroup &g, const Shared &shared, const StageRing &s
 }
 
 // The update of the state by V'.
-KKT_DEVICE void update(StateGroup &g, u32 stage, const float *tables) {
+KKT_DEVICE void update(StateGroup &g, const Shared &shared, const StageRing &stages) {
+    const u32 stage = shared_address(shared.stage(stages.slot));
+    const float *tables = shared.gates(stages.slot);
     HalfColumns rest;
     load_columns(rest, tables + GateLayout::rest_at, 0, g.lane);
-    wgmma_wait<0>();
-    hold(g.a);
+    finish_values(g, shared, stages);
     pack_scaled(g, tables + GateLayout::rest_at, rest);
     hold(g.scaled);
     wgmma_begin();
     wgmma_product<P::bf16>(g.s, g.scaled, KeyRows::at(stage + Layout::k_at), true);
     wgmma_wait<1>();
     hold(g.a);
-    pack_operand<P::bf16>(g.plain, g.a);
+    round_values(g);
     hold(g.plain);
 }
 
 // A chunk whose stage is full and whose V is in registers.
 KKT_DEVICE void state_chunk(StateGroup &g, const Shared &shared, StageRing &stages,
                             ScoreRing &scores, StoreRing &stores, bool last) {
-    const u32 stage = shared_address(shared.stage(stages.slot));
-    const float *tables = shared.gates(stages.slot);
     multiply(g, shared, stages, take_store_tile(g, shared, stores));
-    update(g, stage, tables);
+    update(g, shared, stages);
     mbarrier_wait(shared.barrier(Layout::scores_full + scores.slot), scores.parity);
     const u32 p = shared_address(shared.scores(scores.slot));
     wgmma_begin();
