@@ -154,28 +154,29 @@ KKT_DEVICE void wgmma_step(float *c, const u32 *a, u64 b, bool add) {
     }
 }
 
-// The same with the left operand in shared memory, described like the right one.
-#define KKT_FROM_SHARED(TYPE, COLUMNS, D, C, A, B, ADD)                                            \
+// The same with the left operand in shared memory, described like the right one. TURNED: its rows
+// there are summed over.
+#define KKT_FROM_SHARED(TYPE, COLUMNS, D, C, A, B, ADD, TURN)                                      \
     asm volatile("{\n"                                                                             \
                  ".reg .pred add;\n"                                                               \
                  "setp.ne.b32 add, " ADD ", 0;\n"                                                  \
                  "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE " {" D       \
-                 "}, " A ", " B ", add, 1, 1, 0, 0;\n"                                             \
+                 "}, " A ", " B ", add, 1, 1, " TURN ", 0;\n"                                      \
                  "}"                                                                               \
                  : C                                                                               \
-                 : "l"(a), "l"(b), "r"((int)add))
+                 : "l"(a), "l"(b), "r"((int)add), "n"((int)TURNED))
 
 #define KKT_FROM_SHARED_N(TYPE)                                                                    \
     if constexpr (COLUMNS == 16)                                                                   \
-        KKT_FROM_SHARED(TYPE, "16", KKT_D8, KKT_C8(0), "%8", "%9", "%10");                         \
+        KKT_FROM_SHARED(TYPE, "16", KKT_D8, KKT_C8(0), "%8", "%9", "%10", "%11");                  \
     else if constexpr (COLUMNS == 32)                                                              \
-        KKT_FROM_SHARED(TYPE, "32", KKT_D16, KKT_C16(0), "%16", "%17", "%18");                     \
+        KKT_FROM_SHARED(TYPE, "32", KKT_D16, KKT_C16(0), "%16", "%17", "%18", "%19");              \
     else if constexpr (COLUMNS == 64)                                                              \
-        KKT_FROM_SHARED(TYPE, "64", KKT_D32, KKT_C32(0), "%32", "%33", "%34");                     \
+        KKT_FROM_SHARED(TYPE, "64", KKT_D32, KKT_C32(0), "%32", "%33", "%34", "%35");              \
     else                                                                                           \
-        KKT_FROM_SHARED(TYPE, "128", KKT_D64, KKT_C64(0), "%64", "%65", "%66")
+        KKT_FROM_SHARED(TYPE, "128", KKT_D64, KKT_C64(0), "%64", "%65", "%66", "%67")
 
-template <bool BF16, int COLUMNS>
+template <bool BF16, int COLUMNS, bool TURNED = false>
 KKT_DEVICE void wgmma_step_shared(float *c, u64 a, u64 b, bool add) {
     if constexpr (BF16) {
         KKT_FROM_SHARED_N("bf16");

@@ -37,9 +37,10 @@ const kkt_param kkt_gdn_ws_params[KKT_GDN_WS_PARAMS] = {
                .fallback = 64},
     [BLOCK_DV] = {.name = "block_dv",
                   .macro = "KKT_BLOCK_DV",
-                  .help = "columns of the state a block holds, 64 a state warpgroup",
-                  .count = 2,
-                  .values = {64, 128},
+                  .help = "columns of the state a block holds, 64 a state warpgroup; 32: one that "
+                          "passes it on through shared memory",
+                  .count = 3,
+                  .values = {32, 64, 128},
                   .fallback = 64},
     [OUTPUTS] = {.name = "outputs",
                  .macro = "KKT_OUTPUTS",
@@ -91,6 +92,7 @@ typedef struct sizes {
     bool fused; /* gdn_fwd */
     bool substitute;
     int64_t chunk, dk, dv, block_dv, outputs, stages;
+    int64_t group_dv; /* columns of a state warpgroup */
     int64_t groups, helpers, threads; /* state warpgroups; output or score, and solver */
     int64_t state_registers, helper_registers, service_registers;
     int64_t box_rows; /* of a load of k, q or t */
@@ -108,11 +110,12 @@ static sizes sizes_of(const kkt_values *problem, const kkt_values *config, bool 
                .block_dv = c[BLOCK_DV],
                .outputs = c[OUTPUTS],
                .stages = c[STAGES],
-               .groups = c[BLOCK_DV] / 64,
+               .group_dv = c[BLOCK_DV] < 64 ? c[BLOCK_DV] : 64,
                .helpers = (c[OUTPUTS] > 0 ? c[OUTPUTS] : 1) + (fused ? 1 : 0),
                .state_registers = c[STATE_REGISTERS],
                .service_registers = c[SERVICE_REGISTERS],
                .box_rows = c[NARROW] != 0 ? 16 : c[CHUNK]};
+    s.groups = s.block_dv / s.group_dv;
     const int64_t warpgroups = s.groups + s.helpers + 1;
     s.threads = warpgroups * WARPGROUP;
     const int64_t launched = warpgroups * (65536 / s.threads / 8 * 8);
@@ -140,9 +143,9 @@ static bool shape_fits(const kkt_values *problem, const sizes *s, char *reason, 
                  (long long)s->dk);
         return false;
     }
-    if (s->dv % 64 != 0) {
-        snprintf(reason, size, "dv %lld is no multiple of the 64 columns of a warpgroup",
-                 (long long)s->dv);
+    if (s->dv % s->group_dv != 0) {
+        snprintf(reason, size, "dv %lld is no multiple of the %lld columns of a warpgroup",
+                 (long long)s->dv, (long long)s->group_dv);
         return false;
     }
     return kkt_gdn_block_dv_fits(problem, s->block_dv, reason, size);
@@ -157,7 +160,10 @@ static bool registers_fit(const sizes *s, char *reason, size_t size) {
     int64_t least = s->outputs > 0 ? output + 16 : scores + 32;
     if (s->fused && least < scores + 64) /* the solver: K K^T, a column of T, operands */
         least = scores + 64;
-    const int64_t state = s->dk / 2 + s->dk / 4 + (s->outputs > 0 ? c / 2 : c) + 3 * c / 4;
+    const int64_t columns = s->group_dv, whole = s->dk * columns / WARPGROUP;
+    const int64_t state =
+        columns < 64 ? whole + 64 * columns / WARPGROUP + 3 * columns / 4 + 32
+                     : whole + whole / 2 + (s->outputs > 0 ? c / 2 : c) + 3 * c / 4;
     if (s->helper_registers >= least && s->state_registers >= state)
         return true;
     snprintf(reason, size,
@@ -165,6 +171,21 @@ static bool registers_fit(const sizes *s, char *reason, size_t size) {
              "and %lld",
              (long long)s->state_registers, (long long)s->helper_registers, (long long)state,
              (long long)least);
+    return false;
+}
+
+/* What the state of 32 columns, in shared memory from chunk to chunk, goes together with. */
+static bool columns_fit(const kkt_values *config, const sizes *s, char *reason, size_t size) {
+    const char *why = NULL;
+    if (s->outputs == 0)
+        why = "outputs=0: S and V' are in shared memory, where output warpgroups read them";
+    else if (config->v[NARROW] != 0)
+        why = "narrow=1: T is a left operand, and those have 64 rows";
+    else if (s->substitute)
+        why = "solve=substitute: V' is no result of its own right operand's columns";
+    if (s->group_dv == 64 || !why)
+        return true;
+    snprintf(reason, size, "block_dv %lld with %s", (long long)s->block_dv, why);
     return false;
 }
 
@@ -198,8 +219,8 @@ bool kkt_gdn_ws_applicable(const kkt_values *problem, const kkt_values *config,
                        : "changes nothing where chunk is 16");
         return false;
     }
-    return shape_fits(problem, &s, reason, size) && registers_fit(&s, reason, size) &&
-           grid_fits(config, &s, reason, size);
+    return shape_fits(problem, &s, reason, size) && columns_fit(config, &s, reason, size) &&
+           registers_fit(&s, reason, size) && grid_fits(config, &s, reason, size);
 }
 
 /* ---- footprint ---- */
@@ -224,6 +245,10 @@ static void shared_memory(const sizes *s, kkt_footprint *fp) {
     } else {
         kkt_gdn_shared_tile(fp, "s", s->block_dv, s->dk, 2, 2);
         kkt_gdn_shared_tile(fp, "value", s->block_dv, c, 2, 2);
+    }
+    if (s->group_dv < 64) {
+        kkt_gdn_shared_tile(fp, "x", s->block_dv, c, 2, 1);
+        kkt_gdn_shared_tile(fp, "scaled", s->block_dv, c, 2, 1);
     }
     if (s->fused)
         kkt_gdn_shared_tile(fp, "solver", 1, (blocks + TILE_UNIT - 1) / TILE_UNIT * TILE_UNIT, 1,
@@ -352,10 +377,10 @@ void kkt_gdn_ws_plan(const kkt_values *problem, const kkt_values *config,
                            .waits = !fused};
     add_map(launch, tensors->q, problem, key, 64, s.box_rows);
     add_map(launch, tensors->k, problem, key, 64, s.box_rows);
-    add_map(launch, tensors->v, problem, value, 64, s.chunk);
+    add_map(launch, tensors->v, problem, value, s.group_dv, s.chunk);
     if (!fused)
         add_map(launch, tensors->t, problem, p[KKT_GDN_HEADS_V] * s.chunk, s.chunk, s.box_rows);
-    add_map(launch, tensors->o, problem, value, 64, s.chunk);
+    add_map(launch, tensors->o, problem, value, s.group_dv, s.chunk);
     const int pointers[] = {tensors->g,  tensors->beta, tensors->h0,
                             tensors->ht, tensors->o,    tensors->cu_seqlens};
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)

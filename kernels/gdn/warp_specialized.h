@@ -26,7 +26,7 @@ typedef struct kkt_gdn_ws_tensors {
         "device/warp_roles.cuh", "device/wgmma.cuh", "device/wgmma_registers.cuh",                 \
         "gdn/ws_block.cuh", "gdn/ws_layout.cuh", "gdn/ws_output.cuh", "gdn/ws_parameters.cuh",     \
         "gdn/ws_scores.cuh", "gdn/ws_service.cuh", "gdn/ws_state.cuh", "gdn/ws_state_chain.cuh",   \
-        "gdn/ws_state_output.cuh", "gdn/ws_work.cuh"
+        "gdn/ws_state_output.cuh", "gdn/ws_state_shared.cuh", "gdn/ws_work.cuh"
 
 bool kkt_gdn_ws_applicable(const kkt_values *problem, const kkt_values *config,
                            const kkt_arch *arch, bool fused, char *reason, size_t size);

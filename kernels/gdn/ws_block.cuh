@@ -4,9 +4,10 @@
 // A block walks the chunks of one sequence and value head, for block_dv of its columns, and takes
 // the next such unit of work when it is done (ws_work.cuh). Its warpgroups, 128 threads each:
 //
-//     state     block_dv / 64   the recurrence over chunks, 64 columns each    ws_state.cuh
+//     state     1, 2 with 128   the recurrence over chunks, 64 columns each    ws_state.cuh
 //                               with outputs 0: and o                          ws_state_output.cuh
 //                               with outputs 1 or 2: no more than that         ws_state_chain.cuh
+//                               a block of 32 columns: with tokens in rows     ws_state_shared.cuh
 //     scores    1               outputs 0: the decayed scores                  ws_scores.cuh
 //     outputs   1 or 2          o, in turns                                    ws_output.cuh
 //     solver    1               gdn_fwd: T                                     ws_solver.cuh
@@ -40,6 +41,7 @@
 #include "gdn/ws_service.cuh"
 #include "gdn/ws_state_chain.cuh"
 #include "gdn/ws_state_output.cuh"
+#include "gdn/ws_state_shared.cuh"
 #include "gdn/ws_work.cuh"
 
 // One thread; how many arrivals end a phase. All threads of a role arrive, the loading one alone.

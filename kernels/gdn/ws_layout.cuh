@@ -4,11 +4,13 @@
 //     stage x STAGES    K        CHUNK x DK      2-byte elements in swizzled tiles, as TMA writes
 //                       Q        CHUNK x DK      and wgmma reads them (swizzle.cuh); tokens along
 //                       T        CHUNK x CHUNK   the rows of these three at P::place
-//                       V        CHUNK x 64 for each state warpgroup
+//                       V        CHUNK x GROUP_DV for each state warpgroup
 //     with outputs 0    scores   CHUNK x CHUNK       x 2, the decayed scores P
-//                       o        CHUNK x 64          x 2 for each state warpgroup
+//                       o        CHUNK x GROUP_DV    x 2 for each state warpgroup
 //     with outputs > 0  s        BLOCK_DV x DK       x 2, the incoming state S^T
 //                       value    BLOCK_DV x CHUNK    x 2, V'^T; o takes its place
+//     block_dv below 64 x        BLOCK_DV x CHUNK    X^T
+//                       scaled   BLOCK_DV x CHUNK    V'^T as it goes into the state
 //     in gdn_fwd        what the solver needs, see SolverLayout
 //     gates x STAGES    tables of decays, see GateLayout
 //     barriers
@@ -20,7 +22,7 @@
 
 using KeyTile = SwizzledTile<P::chunk, P::dk>;
 using SquareTile = SwizzledTile<P::chunk, P::chunk>;
-using ValueTile = SwizzledTile<P::chunk, 64>;
+using ValueTile = SwizzledTile<P::chunk, P::group_dv>;
 using StateTile = SwizzledTile<P::block_dv, P::dk>;
 using TurnedTile = SwizzledTile<P::block_dv, P::chunk>;
 
@@ -81,8 +83,12 @@ struct Layout {
     static constexpr int s_at = after_stages;
     static constexpr int value_at = s_at + 2 * StateTile::bytes;
 
-    static constexpr int solver_at =
-        own_output ? o_at + 2 * P::groups * ValueTile::bytes : value_at + 2 * TurnedTile::bytes;
+    static constexpr int x_at = value_at + 2 * TurnedTile::bytes;
+    static constexpr int scaled_at = x_at + TurnedTile::bytes;
+
+    static constexpr int solver_at = own_output        ? o_at + 2 * P::groups * ValueTile::bytes
+                                     : P::state_shared ? scaled_at + TurnedTile::bytes
+                                                       : x_at;
     static constexpr int gates_at = solver_at + (P::fused ? SolverLayout::bytes : 0);
     static constexpr int gate_bytes = GateLayout::floats * 4;
     static constexpr int barriers_at = gates_at + P::stages * gate_bytes;
@@ -136,4 +142,6 @@ struct Shared {
     __device__ __forceinline__ u8 *value(int slot) const {
         return base + Layout::value_at + slot * TurnedTile::bytes;
     }
+    __device__ __forceinline__ u8 *x() const { return base + Layout::x_at; }
+    __device__ __forceinline__ u8 *scaled() const { return base + Layout::scaled_at; }
 };

@@ -20,9 +20,6 @@
 #if KKT_OUTPUTS > 0
 
 using OutputAccumulator = Accumulator<P::block_dv>;
-using StateColumns = RightOperand<P::block_dv, P::dk>;
-using TurnedColumns = RightOperand<P::block_dv, P::chunk>;
-
 struct OutputGroup {
     KeyOperand q;
     TokenAccumulator scores;

@@ -32,7 +32,9 @@ struct P {
 
     // Warpgroups, in this order: state, then helpers (outputs or one for scores, and one that
     // solves for T), then service.
-    static constexpr int groups = block_dv / 64;
+    static constexpr bool state_shared = block_dv < 64; // ws_state_shared.cuh
+    static constexpr int group_dv = state_shared ? block_dv : 64; // columns of a state warpgroup
+    static constexpr int groups = block_dv / group_dv;
     static constexpr int scorers = outputs > 0 ? outputs : 1;
     static constexpr int helpers = scorers + fused;
     static constexpr int warpgroup = 4 * kWarp;
@@ -52,6 +54,6 @@ struct P {
     static_assert(fused || !substitute, "what is read is T");
     static_assert(stages >= 2 && stages >= outputs, "the next chunk is read before this is done");
     static_assert(dk == 64 || dk == 128, "key panels of 64 columns, state in registers");
-    static_assert(block_dv % 64 == 0 && dv % block_dv == 0, "a warpgroup holds 64 columns");
+    static_assert(block_dv % group_dv == 0 && dv % block_dv == 0, "whole warpgroups");
     static_assert(helper_registers >= 24, "a warpgroup would wait for registers for ever");
 };

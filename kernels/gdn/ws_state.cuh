@@ -20,9 +20,9 @@
 #include "gdn/ws_scores.cuh"
 #include "gdn/ws_work.cuh"
 
+#if KKT_BLOCK_DV >= 64
+
 using StateAccumulator = Accumulator<P::dk>;
-using SquareColumns = RightOperand<P::chunk, P::chunk>;
-using KeyRows = RightOperand<P::chunk, P::dk, true>; // a tile of K whose rows are summed over
 
 // What a state warpgroup has in registers, and its place in the block.
 struct StateGroup {
@@ -247,3 +247,5 @@ KKT_DEVICE void pack_scaled(StateGroup &g, const float *table, const HalfColumns
         }
     }
 }
+
+#endif

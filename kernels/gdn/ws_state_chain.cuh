@@ -11,7 +11,7 @@
 #include "device/types.cuh"
 #include "gdn/ws_state.cuh"
 
-#if KKT_OUTPUTS > 0
+#if KKT_OUTPUTS > 0 && KKT_BLOCK_DV >= 64
 
 using StageRing = Ring<P::stages>;
 using OutRing = Ring<2>;
