@@ -90,8 +90,8 @@ template <int ROWS, int COLUMNS, bool ROWS_SUMMED = false> struct RightOperand {
     __device__ __forceinline__ u64 step(int s, int row = 0) const {
         if (ROWS_SUMMED)
             return descriptor + (u64)(s * 16 * Tile::row_bytes >> 4);
-        return descriptor + (u64)(s / panel_steps * (Tile::panel_bytes >> 4) +
-                                  s % panel_steps * 2 + (row * Tile::row_bytes >> 4));
+        return descriptor + (u64)(s / panel_steps * (Tile::panel_bytes >> 4) + s % panel_steps * 2 +
+                                  (row * Tile::row_bytes >> 4));
     }
 };
 
@@ -220,10 +220,11 @@ KKT_DEVICE void wgmma_product(Accumulator<N> &c, const RowOperand<DEPTH> &a,
 // last sixteen of A goes into all columns of c, the one before it into all but the last sixteen,
 // ...:
 //
-//     c       | 3   2   1   0 |        the numbers are places in the forward order; A's sixteen 0
-//     is A's 0   | x   x   x   x |        the last one A's 1   | x   x   x     | A's 2   | x   x |
-//     each is a wider or narrower product into the same registers, A's 3   | x             | from
-//     the first on
+//     c is      | 3   2   1   0 |     the numbers are places in the forward order
+//     A's 0     | x   x   x   x |     A's sixteen 0 is the last one in registers
+//     A's 1     | x   x   x     |     each is a wider or narrower product into the same
+//     A's 2     | x   x         |     registers, from the first on
+//     A's 3     | x             |
 //
 // B's own columns in shared memory, which the sum goes over, are in forward order.
 template <bool BF16, int STEP, int ROWS>

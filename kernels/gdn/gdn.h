@@ -1,16 +1,25 @@
 /* The families of the Gated DeltaNet forward. Per token, with the state S (dk x dv) of a value
- * head, S = exp(g) S;  e = beta (v - S^T k);  S = S + k e^T;  o = dk^-1/2 S^T q, and per chunk,
- * with G the inclusive sum of g inside the chunk, Gamma_ij = exp(G_i - G_j) for i >= j, and T = (I
- * + L)^-1 of kkt_solve: V' = T diag(beta) (V - diag(e^G) K S)              = U - W S o_i = dk^-1/2
- * (e^{G_i} S^T q_i + sum_{j <= i} Gamma_ij (q_i . k_j) v'_j) S+ = e^{G_last} S + sum_j e^{G_last -
- * G_j} k_j v'_j^T `last` is the last valid row. A sequence of no tokens leaves ht = h0.
+ * head,
+ *
+ *     S = exp(g) S;  e = beta (v - S^T k);  S = S + k e^T;  o = dk^-1/2 S^T q
+ *
+ * and per chunk, with G the inclusive sum of g inside the chunk, Gamma_ij = exp(G_i - G_j) for
+ * i >= j, and T = (I + L)^-1 of kkt_solve:
+ *
+ *     V'  = T diag(beta) (V - diag(e^G) K S)              = U - W S
+ *     o_i = dk^-1/2 (e^{G_i} S^T q_i + sum_{j <= i} Gamma_ij (q_i . k_j) v'_j)
+ *     S+  = e^{G_last} S + sum_j e^{G_last - G_j} k_j v'_j^T
+ *
+ * `last` is the last valid row. A sequence of no tokens leaves ht = h0.
  *
  *     family       reads                            writes
  *     gdn_fwd      q k v beta g h0 cu_seqlens       o ht
  *     gdn_fwd_t    q k v beta g t h0 cu_seqlens     o ht
- *     gdn_wu       k v beta g t cu_seqlens          w u        W = T diag(beta e^G) K, U = T
- * diag(beta) V gdn_state    k w u g h0 cu_seqlens            h v_new ht gdn_output   q k v_new h g
- * cu_seqlens         o
+ *     gdn_wu       k v beta g t cu_seqlens          w u
+ *     gdn_state    k w u g h0 cu_seqlens            h v_new ht
+ *     gdn_output   q k v_new h g cu_seqlens         o
+ *
+ * where W = T diag(beta e^G) K and U = T diag(beta) V.
  *
  * Tensors as in kernels/common/shape.h, and
  *     w      [batch, length, heads_v, dk]      dtype

@@ -45,6 +45,7 @@ static const char *const sources[] = {
     "gdn/chunk_gates.cuh",
     "gdn/chunk_scores.cuh",
     "gdn/chunk_tiles.cuh",
+    "gdn/fragment_block.cuh",
     "gdn/fragment_tiles.cuh",
     "gdn/mma_parameters.cuh",
     "gdn/mma_work.cuh",

@@ -28,19 +28,15 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
 }
 
 static const char *const sources[] = {
-    "gdn/gdn_fwd_pipelined.cu", "device/async_copy.cuh",
-    "device/block_inverse.cuh", "device/convert.cuh",
-    "device/copy_groups.cuh",   "device/copy_ring.cuh",
-    "device/fragment.cuh",      "device/gate.cuh",
-    "device/matrix_move.cuh",   "device/mma_sync.cuh",
-    "device/padded_tile.cuh",   "device/register_blocks.cuh",
-    "device/right_operand.cuh", "device/swizzle.cuh",
-    "device/types.cuh",         "gdn/chunk_gates.cuh",
-    "gdn/chunk_ring.cuh",       "gdn/chunk_scores.cuh",
-    "gdn/chunk_tiles.cuh",      "gdn/mma_parameters.cuh",
-    "gdn/mma_work.cuh",         "gdn/sequence.cuh",
-    "gdn/transposed_chain.cuh", "gdn/transposed_rows.cuh",
-    "gdn/triangle.cuh",         NULL,
+    "gdn/gdn_fwd_pipelined.cu", "device/async_copy.cuh",  "device/block_inverse.cuh",
+    "device/convert.cuh",       "device/copy_groups.cuh", "device/copy_ring.cuh",
+    "device/fragment.cuh",      "device/gate.cuh",        "device/matrix_move.cuh",
+    "device/mma_sync.cuh",      "device/padded_tile.cuh", "device/register_blocks.cuh",
+    "device/right_operand.cuh", "device/swizzle.cuh",     "device/types.cuh",
+    "gdn/chunk_gates.cuh",      "gdn/chunk_ring.cuh",     "gdn/chunk_scores.cuh",
+    "gdn/chunk_tiles.cuh",      "gdn/mma_parameters.cuh", "gdn/mma_work.cuh",
+    "gdn/pipelined_block.cuh",  "gdn/sequence.cuh",       "gdn/transposed_chain.cuh",
+    "gdn/transposed_rows.cuh",  "gdn/triangle.cuh",       NULL,
 };
 
 const kkt_variant kkt_gdn_fwd_pipelined = {

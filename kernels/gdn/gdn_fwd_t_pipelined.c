@@ -48,6 +48,7 @@ static const char *const sources[] = {
     "gdn/chunk_tiles.cuh",
     "gdn/mma_parameters.cuh",
     "gdn/mma_work.cuh",
+    "gdn/pipelined_block.cuh",
     "gdn/sequence.cuh",
     "gdn/transposed_chain.cuh",
     "gdn/transposed_rows.cuh",

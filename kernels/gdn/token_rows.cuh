@@ -2,9 +2,8 @@
 // fragments of the warps that own its strips of 16 tokens.
 //
 //     tables     chunk x chunk     a warp owns whole strips of rows
-//     X, V', O   chunk x block_dv  the same strips; where there are more warps than strips, a part
-//     of
-//                                  the columns (and the warps of a strip hold its tables alike)
+//     X, V', O   chunk x block_dv  the same strips; with more warps than strips, a part of their
+//                                  columns (and the warps of a strip hold its tables alike)
 //     S          dk x block_dv     strips of rows of its own
 //
 // Every product's left operand is a warp's own rows; the right operand is a tile in shared memory,

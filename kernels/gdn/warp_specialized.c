@@ -7,6 +7,8 @@
 #define WARP 32
 #define WARPGROUP 128
 #define TILE_UNIT 1024 /* swizzled tiles begin at multiples of it */
+#define REGISTERS 65536
+#define MOST_REGISTERS 240 /* that a warpgroup can ask for, a thread */
 
 enum {
     CHUNK = KKT_GDN_CHUNK,
@@ -92,7 +94,7 @@ typedef struct sizes {
     bool fused; /* gdn_fwd */
     bool substitute;
     int64_t chunk, dk, dv, block_dv, outputs, stages;
-    int64_t group_dv; /* columns of a state warpgroup */
+    int64_t group_dv;                 /* columns of a state warpgroup */
     int64_t groups, helpers, threads; /* state warpgroups; output or score, and solver */
     int64_t state_registers, helper_registers, service_registers;
     int64_t box_rows; /* of a load of k, q or t */
@@ -118,11 +120,11 @@ static sizes sizes_of(const kkt_values *problem, const kkt_values *config, bool 
     s.groups = s.block_dv / s.group_dv;
     const int64_t warpgroups = s.groups + s.helpers + 1;
     s.threads = warpgroups * WARPGROUP;
-    const int64_t launched = warpgroups * (65536 / s.threads / 8 * 8);
+    const int64_t launched = warpgroups * (REGISTERS / s.threads / 8 * 8);
     const int64_t left = launched - s.groups * s.state_registers - s.service_registers;
     s.helper_registers = left > 0 ? left / s.helpers / 8 * 8 : 0;
-    if (s.helper_registers > 240)
-        s.helper_registers = 240;
+    if (s.helper_registers > MOST_REGISTERS)
+        s.helper_registers = MOST_REGISTERS;
     s.units = p[KKT_GDN_BATCH] * p[KKT_GDN_SEQUENCES] * p[KKT_GDN_HEADS_V] * (s.dv / s.block_dv);
     s.grid = (s.units + c[UNITS_PER_BLOCK] - 1) / c[UNITS_PER_BLOCK];
     return s;
@@ -131,11 +133,6 @@ static sizes sizes_of(const kkt_values *problem, const kkt_values *config, bool 
 /* ---- constraints ---- */
 
 static bool shape_fits(const kkt_values *problem, const sizes *s, char *reason, size_t size) {
-    if (s->chunk > 64) {
-        snprintf(reason, size, "chunk %lld: a warpgroup holds the scores of 64 tokens at most",
-                 (long long)s->chunk);
-        return false;
-    }
     if (s->dk != 64 && s->dk != 128) {
         snprintf(reason, size,
                  "dk %lld: keys come in tiles of 64 columns, and at most 128 columns of the state "
@@ -151,26 +148,41 @@ static bool shape_fits(const kkt_values *problem, const sizes *s, char *reason, 
     return kkt_gdn_block_dv_fits(problem, s->block_dv, reason, size);
 }
 
+/* Tables, and what the compiler takes beside them. Of a state thread: the state, rounded too, A or
+ * V', three operands of a chunk and its factors, or two and o; with 32 columns the state, A and
+ * three rounded tables. */
+static int64_t state_registers(const sizes *s) {
+    const int64_t c = s->chunk, columns = s->group_dv, whole = s->dk * columns / WARPGROUP;
+    if (columns < 64)
+        return whole + (c > 64 ? c : 64) * columns / WARPGROUP + 3 * columns / 4 + 32;
+    return whole + whole / 2 + (s->outputs > 0 ? c / 2 : c) + 3 * c / 4;
+}
+
+/* Of a helper: 64 rows of scores, or more where a chunk has more, and to form o their operand, Q
+ * and o; the solver's K K^T, a column of T and operands. */
+static int64_t helper_registers(const sizes *s) {
+    const int64_t c = s->chunk, rows = c > 64 ? c / 64 : 1, scores = rows * c / 2;
+    const int64_t output = rows * (c / 4 + s->dk / 4 + s->block_dv / 2);
+    const int64_t least = s->outputs > 0 ? scores + output + 16 : scores + 32;
+    return s->fused && least < scores + 64 ? scores + 64 : least;
+}
+
 static bool registers_fit(const sizes *s, char *reason, size_t size) {
-    /* Tables and what the compiler takes beside them: a helper's scores or its scores, their
-     * operand, Q and o; the state, rounded too, A or V', three operands of a chunk and its factors,
-     * or two and o. */
-    const int64_t c = s->chunk, scores = c / 2;
-    const int64_t output = scores + c / 4 + s->dk / 4 + s->block_dv / 2;
-    int64_t least = s->outputs > 0 ? output + 16 : scores + 32;
-    if (s->fused && least < scores + 64) /* the solver: K K^T, a column of T, operands */
-        least = scores + 64;
-    const int64_t columns = s->group_dv, whole = s->dk * columns / WARPGROUP;
-    const int64_t state =
-        columns < 64 ? whole + 64 * columns / WARPGROUP + 3 * columns / 4 + 32
-                     : whole + whole / 2 + (s->outputs > 0 ? c / 2 : c) + 3 * c / 4;
-    if (s->helper_registers >= least && s->state_registers >= state)
+    const long long state = state_registers(s), helper = helper_registers(s);
+    if (s->chunk > 64) {
+        /* Whatever else is chosen: one role or the other is above. */
+        snprintf(reason, size,
+                 "chunk %lld: a thread of the state holds %lld registers, one of the scores %lld, "
+                 "and %d is the most that one can have",
+                 (long long)s->chunk, state, helper, MOST_REGISTERS);
+        return false;
+    }
+    if (s->helper_registers >= helper && s->state_registers >= state)
         return true;
     snprintf(reason, size,
              "state_registers %lld and what is left for helpers, %lld, are too few: they hold %lld "
              "and %lld",
-             (long long)s->state_registers, (long long)s->helper_registers, (long long)state,
-             (long long)least);
+             (long long)s->state_registers, (long long)s->helper_registers, state, helper);
     return false;
 }
 
@@ -207,10 +219,12 @@ bool kkt_gdn_ws_applicable(const kkt_values *problem, const kkt_values *config,
         return false;
     }
     if (others > 3) {
-        snprintf(
-            reason, size,
-            "block_dv %lld with outputs %lld: %lld threads leave no warpgroup enough registers",
-            (long long)s.block_dv, (long long)s.outputs, (long long)s.threads);
+        snprintf(reason, size,
+                 "block_dv %lld with outputs %lld: %lld threads have %lld registers each, and what "
+                 "the state leaves is %lld for a helper that holds %lld",
+                 (long long)s.block_dv, (long long)s.outputs, (long long)s.threads,
+                 (long long)(REGISTERS / s.threads / 8 * 8), (long long)s.helper_registers,
+                 (long long)helper_registers(&s));
         return false;
     }
     if (config->v[NARROW] != 0 && (s.chunk == 16 || fused)) {

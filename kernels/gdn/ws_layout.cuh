@@ -142,6 +142,10 @@ struct Shared {
     __device__ __forceinline__ u8 *value(int slot) const {
         return base + Layout::value_at + slot * TurnedTile::bytes;
     }
-    __device__ __forceinline__ u8 *x() const { return base + Layout::x_at; }
-    __device__ __forceinline__ u8 *scaled() const { return base + Layout::scaled_at; }
+    __device__ __forceinline__ u8 *x() const {
+        return base + Layout::x_at;
+    }
+    __device__ __forceinline__ u8 *scaled() const {
+        return base + Layout::scaled_at;
+    }
 };

@@ -32,7 +32,7 @@ struct P {
 
     // Warpgroups, in this order: state, then helpers (outputs or one for scores, and one that
     // solves for T), then service.
-    static constexpr bool state_shared = block_dv < 64; // ws_state_shared.cuh
+    static constexpr bool state_shared = block_dv < 64;           // ws_state_shared.cuh
     static constexpr int group_dv = state_shared ? block_dv : 64; // columns of a state warpgroup
     static constexpr int groups = block_dv / group_dv;
     static constexpr int scorers = outputs > 0 ? outputs : 1;

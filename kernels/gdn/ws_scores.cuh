@@ -15,9 +15,9 @@ using TokenOperand = RowOperand<P::chunk>;
 using KeyOperand = RowOperand<P::dk>;
 using KeyColumns = RightOperand<P::chunk, P::dk>; // a tile of K or Q whose columns are summed over
 using SquareColumns = RightOperand<P::chunk, P::chunk>;
-using StateColumns = RightOperand<P::block_dv, P::dk>; // S^T
+using StateColumns = RightOperand<P::block_dv, P::dk>;     // S^T
 using TurnedColumns = RightOperand<P::block_dv, P::chunk>; // V'^T, X^T
-using KeyRows = RightOperand<P::chunk, P::dk, true>; // a tile of K whose rows are summed over
+using KeyRows = RightOperand<P::chunk, P::dk, true>;       // a tile of K whose rows are summed over
 
 // Lanes of ldmatrix and stmatrix name the rows of a 16 x 16 tile so that its quarters come in the
 // order of an operand's words.

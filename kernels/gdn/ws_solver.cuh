@@ -257,7 +257,8 @@ KKT_DEVICE Solver make_solver(const Shared &shared, int warp, int lane) {
     s.lane = lane;
     s.first = strip * 16;
     s.blocks = shared.base + Layout::solver_at;
-    s.diagonal = (float *)(s.blocks + SolverLayout::diagonals_at + strip * SolverLayout::block_bytes);
+    s.diagonal =
+        (float *)(s.blocks + SolverLayout::diagonals_at + strip * SolverLayout::block_bytes);
     return s;
 }
 

@@ -27,14 +27,14 @@ using StateAccumulator = Accumulator<P::dk>;
 // What a state warpgroup has in registers, and its place in the block.
 struct StateGroup {
     StateAccumulator s;
-    KeyOperand s_pairs;  // s, rounded
-    TokenAccumulator a;  // A, then V' but for
+    KeyOperand s_pairs;                  // s, rounded
+    TokenAccumulator a;                  // A, then V' but for
     Accumulator<16> part[P::chunk / 16]; // V' by sixteen tokens, with substitution
-    TokenOperand v;      // V^T of the next chunk, then X
-    TokenOperand scaled; // what the update adds
-    TokenOperand plain;  // V', rounded
-    TokenAccumulator o;  // with outputs 0
-    float total;         // 2^G_last of the next chunk
+    TokenOperand v;                      // V^T of the next chunk, then X
+    TokenOperand scaled;                 // what the update adds
+    TokenOperand plain;                  // V', rounded
+    TokenAccumulator o;                  // with outputs 0
+    float total;                         // 2^G_last of the next chunk
     int group, warp, lane;
     u32 turned; // see turned_tile
 
@@ -81,7 +81,6 @@ KKT_DEVICE void multiply_triangle(TokenAccumulator &c, const TokenOperand &a, co
     else
         wgmma_product<P::bf16>(c, a, b, add);
 }
-
 
 // ---- the state from and to memory ----
 

@@ -5,8 +5,9 @@
 //
 //     product          of                         while it runs            then
 //     A = K S          CHUNK x 32, sum over DK    S decays                 X, to shared memory
-//     V' = T X         CHUNK x 32, over CHUNK                              rest V', to shared memory
-//     S += K^T V'      DK x 32, over CHUNK        V' handed on, V of the   S, to shared memory and
+//     V' = T X         CHUNK x 32, over CHUNK                              rest V', to shared
+//     memory S += K^T V'      DK x 32, over CHUNK        V' handed on, V of the   S, to shared
+//     memory and
 //                                                 next chunk               handed on with that
 //
 // Tiles of S, X and V' have a row a column of V. V' goes where o of two chunks before was.
@@ -81,8 +82,7 @@ KKT_DEVICE void store_state(const StateGroup &g, const Problem &p, const Unit &u
             for (int n = 0; n < P::block_dv / 8; ++n)
 #pragma unroll
                 for (int e = 0; e < 4; ++e)
-                    h[(64 * part + e / 2 * 8) * P::dv + 8 * n + e % 2] =
-                        g.s[part].value[4 * n + e];
+                    h[(64 * part + e / 2 * 8) * P::dv + 8 * n + e % 2] = g.s[part].value[4 * n + e];
 }
 
 // ---- to shared memory ----
@@ -94,10 +94,9 @@ KKT_DEVICE void store_turned(u8 *tile, const ColumnOperand &a, int first, int la
     for (int t = 0; t < P::block_dv / 16; ++t) {
         const OperandTile words = {
             {a.word[4 * t], a.word[4 * t + 1], a.word[4 * t + 2], a.word[4 * t + 3]}};
-        store_matrices<true>(
-            shared_address(tile + Tile::at(16 * t + lane / 16 * 8 + lane % 8,
-                                           first / 8 + lane / 8 % 2)),
-            words);
+        store_matrices<true>(shared_address(tile + Tile::at(16 * t + lane / 16 * 8 + lane % 8,
+                                                            first / 8 + lane / 8 % 2)),
+                             words);
     }
 }
 

@@ -26,13 +26,22 @@ static kkt_values problem_of(const char *text) {
     return values;
 }
 
-static kkt_values config_of(const char *text) {
+static kkt_values config_in(const kkt_param_table *table, const char *text) {
     kkt_values values;
     kkt_error err = {0};
-    kkt_params_defaults(&variant()->params, &values);
-    if (kkt_params_parse(&variant()->params, text, &values, NULL, &err) != KKT_OK)
+    kkt_params_defaults(table, &values);
+    if (kkt_params_parse(table, text, &values, NULL, &err) != KKT_OK)
         fail_msg("%s", err.message);
     return values;
+}
+
+static kkt_values config_of(const char *text) {
+    return config_in(&variant()->params, text);
+}
+
+/* Of gdn_fwd. */
+static kkt_values fused_config_of(const char *text) {
+    return config_in(&kkt_gdn_fwd_warp_specialized.params, text);
 }
 
 static kkt_footprint footprint_of(const char *problem, const char *config) {
@@ -62,11 +71,14 @@ static void says_why_a_configuration_is_refused(void **state) {
         const char *arch, *problem, *config, *part;
     } rows[] = {
         {"sm80", "", "", "sm80 has no wgmma"},
-        {"sm90", "", "chunk=128", "scores of 64 tokens"},
+        {"sm90", "", "chunk=128", "the state holds 320 registers, one of the scores 160, and 240"},
+        {"sm90", "dk=64", "chunk=128,block_dv=32,outputs=2", "one of the scores 272"},
+        {"sm90", "", "block_dv=32", "block_dv 32 with outputs=0"},
+        {"sm90", "", "block_dv=32,outputs=1,narrow=1", "block_dv 32 with narrow=1"},
         {"sm90", "dk=96", "", "dk 96"},
         {"sm90", "dv=96", "", "dv 96"},
         {"sm90", "dv=64", "block_dv=128,state_registers=208", "does not divide dv"},
-        {"sm90", "", "block_dv=128,outputs=2,state_registers=176", "640 threads"},
+        {"sm90", "", "block_dv=128,outputs=2,state_registers=176", "640 threads have 96 registers"},
         {"sm90", "", "block_dv=128,state_registers=240", "too few"},
         {"sm90", "", "state_registers=176", "too few"},
         {"sm90", "", "chunk=16,narrow=1", "narrow=1 changes nothing"},
@@ -98,6 +110,11 @@ static void shared_memory_is_that_of_the_layout(void **state) {
     assert_int_equal(kkt_footprint_smem_bytes(&fp), 3 * 48 * kb + 2 * 24 * kb + gates + barriers);
     fp = footprint_of("", "block_dv=128,state_registers=208,service_registers=32");
     assert_int_equal(kkt_footprint_smem_bytes(&fp), 3 * 56 * kb + 6 * 8 * kb + gates + barriers);
+    /* 32 columns: 4 KB of V a stage, and two tiles more, for X and for V' on its way to the state.
+     */
+    fp = footprint_of("", "block_dv=32,outputs=2,state_registers=176");
+    assert_int_equal(kkt_footprint_smem_bytes(&fp),
+                     3 * 44 * kb + 2 * 12 * kb + 2 * 4 * kb + gates + barriers);
     /* A tile of 16 x 16 takes a whole unit of 1,024 bytes. */
     fp = footprint_of("dk=64", "chunk=16,stages=2");
     assert_int_equal(kkt_footprint_smem_bytes(&fp),
@@ -132,6 +149,12 @@ static void the_plan_covers_all_units(void **state) {
         assert_int_equal(launch.args[i].map.dims[0], columns[i]);
         assert_int_equal(launch.args[i].map.dims[1], 4096);
     }
+    launch = launch_of("tokens=4096,sequences=3,heads_k=2,heads_v=8",
+                       "block_dv=32,outputs=1,state_registers=176");
+    assert_int_equal(launch.grid[0], 3 * 8 * 4);
+    assert_int_equal(launch.args[2].map.box[0], 32);
+    assert_int_equal(launch.args[2].map.swizzle_bytes, 64);
+    assert_int_equal(launch.args[4].map.box[0], 32);
     launch = launch_of("tokens=4096,sequences=3,heads_k=2,heads_v=8", "chunk=32,units_per_block=4");
     assert_int_equal(launch.grid[0], 12);
     assert_int_equal(launch.args[3].map.box[0], 32);
@@ -139,14 +162,18 @@ static void the_plan_covers_all_units(void **state) {
     assert_int_equal(launch.args[3].map.swizzle_bytes, 64);
 }
 
-/* gdn_fwd has one more warpgroup, T's blocks and four diagonal blocks of 16 x 20 floats (13 KB, to
- * whole units), beta by rows and a barrier a stage (to an even number), and no map of T. */
+/* gdn_fwd has one more warpgroup, four diagonal blocks of 16 x 20 floats (5 KB) and to invert T's
+ * blocks (8 KB), beta by rows and a barrier a stage (to an even number), and no map of T. */
 static void the_solver_adds_a_warpgroup(void **state) {
     (void)state;
-    const kkt_values p = problem_of("heads_k=4,heads_v=8"), c = config_of("");
+    const kkt_values p = problem_of("heads_k=4,heads_v=8"), t = config_of(""),
+                     s = fused_config_of("solve=substitute"), c = fused_config_of("solve=invert");
     kkt_footprint with, without;
+    kkt_gdn_ws_footprint(&p, &s, true, &with);
+    kkt_gdn_ws_footprint(&p, &t, false, &without);
+    assert_int_equal(kkt_footprint_smem_bytes(&with) - kkt_footprint_smem_bytes(&without),
+                     5 * 1024 + 3 * 64 * 4 + 2 * 8);
     kkt_gdn_ws_footprint(&p, &c, true, &with);
-    kkt_gdn_ws_footprint(&p, &c, false, &without);
     assert_int_equal(with.threads, without.threads + 128);
     assert_int_equal(with.role_count, 4);
     assert_int_equal(kkt_footprint_smem_bytes(&with) - kkt_footprint_smem_bytes(&without),
@@ -158,14 +185,18 @@ static void the_solver_adds_a_warpgroup(void **state) {
     assert_int_equal(plan.launches[0].args[4].kind, KKT_ARG_TENSOR);
     assert_false(plan.launches[0].waits);
     char reason[200];
-    const kkt_values wide = config_of("block_dv=128,state_registers=208"),
-                     narrow = config_of("narrow=1");
+    const kkt_values wide = fused_config_of("block_dv=128,state_registers=208"),
+                     narrow = fused_config_of("narrow=1"),
+                     slim = fused_config_of("block_dv=32,outputs=1,solve=substitute");
     assert_false(
         kkt_gdn_ws_applicable(&p, &wide, kkt_arch_find("sm90"), true, reason, sizeof reason));
     assert_non_null(strstr(reason, "640 threads"));
     assert_false(
         kkt_gdn_ws_applicable(&p, &narrow, kkt_arch_find("sm90"), true, reason, sizeof reason));
     assert_non_null(strstr(reason, "solver"));
+    assert_false(
+        kkt_gdn_ws_applicable(&p, &slim, kkt_arch_find("sm90"), true, reason, sizeof reason));
+    assert_non_null(strstr(reason, "solve=substitute"));
     assert_true(kkt_gdn_ws_applicable(&p, &c, kkt_arch_find("sm90"), true, reason, sizeof reason));
 }
 
