@@ -305,14 +305,18 @@ static double smem_passes(const sizes *s, bool t_beta) {
         s->box_rows < s->chunk ? square * (1 + 16.0 / (double)s->chunk) / 2 : square;
     const double factors = (double)s->chunk / 4;
     const double copied = 2 * key + square + value;
-    const double solver = s->fused ? 2 * key + 6 * square + 4 * factors : 0;
+    const double solver = !s->fused ? 0 : 2 * key + (s->substitute ? 2 : 6) * square + 4 * factors;
     const double tables = t_beta ? 2 : 3;
-    const double chain = groups * (2 * key + triangle) + value + warps * tables * factors;
+    const double state = (double)(s->block_dv * s->dk) * 2 / 128;
+    /* 32 columns: S, X and V' are right operands themselves, and the two latter written for that */
+    const double handed = state + (3 + (double)s->dk / 64) * value;
+    const double chain = s->group_dv < 64
+                             ? 2 * key + square + value + handed
+                             : groups * (2 * key + triangle) + value + warps * tables * factors;
     const double scores = 2 * key + 4 * factors;
     if (s->outputs == 0)
         return solver + copied + chain + scores + square + groups * (key + triangle) +
                warps * factors + 2 * value;
-    const double state = (double)(s->block_dv * s->dk) * 2 / 128;
     return solver + copied + chain + scores + 2 * state + 2 * value + 2 * value;
 }
 
@@ -320,9 +324,11 @@ static double smem_passes(const sizes *s, bool t_beta) {
  * over: elements of accumulators, mostly. */
 static double instructions(const sizes *s, bool t_beta) {
     const double c = (double)s->chunk, dk = (double)s->dk;
-    const double state = 90 + dk * 0.9 + c * (t_beta ? 3.0 : 3.5) + (s->outputs > 0 ? 30 : c * 1.9);
+    const double part = (double)s->group_dv / 64;
+    const double state =
+        90 + part * (dk * 0.9 + c * (t_beta ? 3.0 : 3.5)) + (s->outputs > 0 ? 30 : c * 1.9);
     const double helper = 90 + c * 4.5 + (s->outputs > 0 ? (double)s->block_dv + dk / 2 : 0);
-    const double solver = s->fused ? 500 + c * 8 : 0;
+    const double solver = !s->fused ? 0 : s->substitute ? 450 + c * 3 : 500 + c * 8;
     return 4 * ((double)s->groups * state + helper + solver) + 300;
 }
 

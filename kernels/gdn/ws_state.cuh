@@ -180,8 +180,29 @@ KKT_DEVICE void begin_values(StateGroup &g, const Shared &shared, const Ring<P::
     }
 }
 
-// Substitution from sixteen tokens that are done to all that come after them.
-template <int DONE> KKT_DEVICE void substitute_values(StateGroup &g, const SquareColumns &t) {
+// Element i of a thread's V'.
+KKT_DEVICE float value_at(const StateGroup &g, int i) {
+    return P::substitute ? g.part[i / 8].value[i % 8] : g.a.value[i];
+}
+
+// `scaled`: words FIRST .. of V', columns times the factors of `table`, COUNT at a time.
+template <int FIRST, int COUNT>
+KKT_DEVICE void pack_scaled(StateGroup &g, const Factors<COUNT> &columns) {
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j) { // pairs of columns
+        const int i = FIRST + j;
+        const int n = j / 2 * 2;
+        g.scaled.word[i] = pack_pair<P::bf16>(value_at(g, 2 * i) * columns.factor[n],
+                                              value_at(g, 2 * i + 1) * columns.factor[n + 1]);
+    }
+}
+
+// Substitution from sixteen tokens that are done to all that come after them. Meanwhile those are
+// scaled for the update.
+template <int DONE>
+KKT_DEVICE void substitute_values(StateGroup &g, const SquareColumns &t, const float *rest) {
+    Factors<4> columns;
+    load_columns(columns, rest, DONE, g.lane);
     wgmma_wait<0>();
 #pragma unroll
     for (int i = DONE; i < P::chunk / 16; ++i)
@@ -198,25 +219,32 @@ template <int DONE> KKT_DEVICE void substitute_values(StateGroup &g, const Squar
             wgmma_step<P::bf16, false, 16>(g.part[i].value, g.plain.word + 4 * DONE,
                                            t.step(DONE, 16 * i), true);
         wgmma_commit();
-        substitute_values<DONE + 1>(g, t);
+        pack_scaled<4 * DONE>(g, columns);
+        substitute_values<DONE + 1>(g, t, rest);
+    } else {
+        pack_scaled<4 * DONE>(g, columns);
     }
 }
 
-// V' is there.
+// V' is there, and scaled for the update; with substitution it is rounded as well.
 KKT_DEVICE void finish_values(StateGroup &g, const Shared &shared, const Ring<P::stages> &stage) {
-    if constexpr (P::substitute)
+    const float *rest = shared.gates(stage.slot) + GateLayout::rest_at;
+    if constexpr (P::substitute) {
         substitute_values<0>(
-            g, SquareColumns::at(shared_address(shared.stage(stage.slot)) + (u32)Layout::t_at));
-    wgmma_wait<0>();
-    hold(g.a);
+            g, SquareColumns::at(shared_address(shared.stage(stage.slot)) + (u32)Layout::t_at),
+            rest);
+    } else {
+        HalfColumns columns;
+        load_columns(columns, rest, 0, g.lane);
+        wgmma_wait<0>();
+        hold(g.a);
+        pack_scaled<0>(g, columns);
+        load_columns(columns, rest, 1, g.lane);
+        pack_scaled<P::chunk / 8>(g, columns);
+    }
+    hold(g.scaled);
 }
 
-// Element i of a thread's V'.
-KKT_DEVICE float value_at(const StateGroup &g, int i) {
-    return P::substitute ? g.part[i / 8].value[i % 8] : g.a.value[i];
-}
-
-// V' rounded; substitution has needed it already.
 KKT_DEVICE void round_values(StateGroup &g) {
     if (!P::substitute)
         pack_operand<P::bf16>(g.plain, g.a);
@@ -227,24 +255,6 @@ KKT_DEVICE void scale_columns(TokenAccumulator &c, const Columns &columns) {
 #pragma unroll
     for (int i = 0; i < P::chunk / 2; ++i)
         c.value[i] *= columns.factor[i / 4 * 2 + i % 2];
-}
-
-// `scaled`: V', columns times the factors of `table`. Half the factors at a time, and the first
-// half was read ahead.
-KKT_DEVICE void pack_scaled(StateGroup &g, const float *table, const HalfColumns &ahead) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        HalfColumns columns = ahead;
-        if (half == 1)
-            load_columns(columns, table, half, g.lane);
-#pragma unroll
-        for (int j = 0; j < P::chunk / 8; ++j) { // pairs of columns
-            const int i = half * (P::chunk / 8) + j;
-            const int n = j / 2 * 2;
-            g.scaled.word[i] = pack_pair<P::bf16>(value_at(g, 2 * i) * columns.factor[n],
-                                                  value_at(g, 2 * i + 1) * columns.factor[n + 1]);
-        }
-    }
 }
 
 #endif

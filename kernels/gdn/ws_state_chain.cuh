@@ -49,7 +49,7 @@ KKT_DEVICE void multiply_keys(StateGroup &g, const Shared &shared, u32 stage, co
 // V' from A.
 KKT_DEVICE void solve_values(StateGroup &g, const Shared &shared, const StageRing &stages) {
     const float *tables = shared.gates(stages.slot);
-    HalfColumns decay, rest;
+    HalfColumns decay;
     load_columns(decay, tables + GateLayout::decay_at, 0, g.lane);
     wgmma_wait<0>();
     hold(g.a);
@@ -57,10 +57,7 @@ KKT_DEVICE void solve_values(StateGroup &g, const Shared &shared, const StageRin
     hold(g.v);
     hold(g.a);
     begin_values(g, shared, stages);
-    load_columns(rest, tables + GateLayout::rest_at, 0, g.lane);
     finish_values(g, shared, stages);
-    pack_scaled(g, tables + GateLayout::rest_at, rest);
-    hold(g.scaled);
 }
 
 // A chunk whose stage is full and whose V is in registers. `first`: of this warp's rows.

@@ -91,12 +91,7 @@ KKT_DEVICE void multiply(StateGroup &g, const Shared &shared, const StageRing &s
 // The update of the state by V'.
 KKT_DEVICE void update(StateGroup &g, const Shared &shared, const StageRing &stages) {
     const u32 stage = shared_address(shared.stage(stages.slot));
-    const float *tables = shared.gates(stages.slot);
-    HalfColumns rest;
-    load_columns(rest, tables + GateLayout::rest_at, 0, g.lane);
     finish_values(g, shared, stages);
-    pack_scaled(g, tables + GateLayout::rest_at, rest);
-    hold(g.scaled);
     wgmma_begin();
     wgmma_product<P::bf16>(g.s, g.scaled, KeyRows::at(stage + Layout::k_at), true);
     wgmma_wait<1>();
