@@ -77,6 +77,7 @@ typedef enum kkt_arg_kind {
 /* A 2-D or 3-D tiled tensor map (TMA descriptor), encoded by the backend on the device pointer. */
 typedef struct kkt_tensor_map {
     int rank;
+    int64_t first;            /* element of the tensor where the map begins */
     int64_t dims[5];          /* elements, innermost first */
     int64_t strides_bytes[5]; /* of dims 1.. (index 0 is unused) */
     int box[5];

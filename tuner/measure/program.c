@@ -271,7 +271,9 @@ static CUresult encode_map(const kkt_gpu *gpu, const kkt_tensor_map *map,
         }
     }
     void *base = NULL;
-    memcpy(&base, &tensor->data, sizeof base); /* a device address in a host pointer's clothes */
+    const CUdeviceptr first =
+        tensor->data + (CUdeviceptr)map->first * kkt_dtype_bytes(tensor->tensor.dtype);
+    memcpy(&base, &first, sizeof base); /* a device address in a host pointer's clothes */
     return gpu->driver.tensor_map(
         out, map_type(tensor->tensor.dtype), (cuuint32_t)map->rank, base, dims, strides, box, ones,
         CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(map->swizzle_bytes),
