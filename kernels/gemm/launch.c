@@ -3,7 +3,7 @@
 
 #include "kernels/gemm/gemm.h"
 
-enum { REPACK_THREADS = 256, ELEMENT_BYTES = 2, PARTIAL_BYTES = 4 };
+enum { REPACK_WARPS = 8, REPACK_UNITS = 128, ELEMENT_BYTES = 2, PARTIAL_BYTES = 4 };
 
 static int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -49,7 +49,7 @@ static void count_repack(const kkt_gemm_operand *o, kkt_footprint *out) {
     out->hbm_read_bytes += copy;
     out->hbm_write_bytes += copy;
     out->l2_read_bytes += matrix_bytes(o);
-    out->instructions += copy / 16 / 32 * 40;
+    out->instructions += copy / 4 / 32 * 12;
 }
 
 void kkt_gemm_footprint(const kkt_values *problem, const kkt_values *config, kkt_style_id style,
@@ -118,15 +118,16 @@ void kkt_gemm_add_i64(kkt_launch *launch, int64_t value) {
 static void add_repack(kkt_plan *plan, const kkt_gemm_operand *o) {
     if (!o->padded)
         return;
-    const int64_t units = o->rows * (o->stride / KKT_GEMM_UNIT);
-    kkt_launch *launch =
-        kkt_gemm_plan_launch(plan, "gemm_repack", divide_up(units, REPACK_THREADS), REPACK_THREADS);
+    const int64_t units = o->stride / KKT_GEMM_UNIT;
+    const int64_t warps = o->rows * divide_up(units, REPACK_UNITS);
+    kkt_launch *launch = kkt_gemm_plan_launch(plan, "gemm_repack", divide_up(warps, REPACK_WARPS),
+                                              REPACK_WARPS * 32);
     kkt_gemm_add_tensor(launch, o->tensor);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_PADDED);
     kkt_gemm_add_i64(launch, o->at);
     kkt_gemm_add_i64(launch, o->rows);
     kkt_gemm_add_i32(launch, o->columns);
-    kkt_gemm_add_i32(launch, o->stride / KKT_GEMM_UNIT);
+    kkt_gemm_add_i32(launch, units);
 }
 
 void kkt_gemm_plan_begin(const kkt_values *problem, kkt_plan *out) {
