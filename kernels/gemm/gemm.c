@@ -5,6 +5,7 @@ static const kkt_variant *const variants[] = {
     &kkt_gemm_fragment,
     &kkt_gemm_pipelined,
     &kkt_gemm_materialized,
+    &kkt_gemm_warp_specialized,
 };
 
 extern const kkt_kernel kkt_kernel_gemm;

@@ -135,5 +135,6 @@ void kkt_gemm_add_operands(kkt_launch *launch, const kkt_values *problem);
 extern const kkt_variant kkt_gemm_fragment;
 extern const kkt_variant kkt_gemm_pipelined;
 extern const kkt_variant kkt_gemm_materialized;
+extern const kkt_variant kkt_gemm_warp_specialized;
 
 #endif

@@ -1,0 +1,61 @@
+// Blocks of a cluster: tiles that arrive in several of them, barriers and stores in another one's
+// shared memory. sm_90a only.
+#pragma once
+
+#include "device/mbarrier.cuh"
+#include "device/tensor_map.cuh"
+#include "device/types.cuh"
+
+KKT_DEVICE u32 cluster_rank() {
+    u32 rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// All threads of all blocks of the cluster; what they wrote before can be read after.
+KKT_DEVICE void cluster_synchronize() {
+    asm volatile("barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" ::
+                     : "memory");
+}
+
+// Where `address` of this block lies in block `rank`.
+KKT_DEVICE u32 in_block(u32 address, u32 rank) {
+    u32 there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+// One arrival at the barrier that lies at the same place in block `rank`. It orders nothing for the
+// other block's threads (with .release.cluster it would, and wait for all writes of this thread):
+// it is for what only wgmma reads and only TMA writes.
+KKT_DEVICE void mbarrier_arrive_in_block(u64 *barrier, u32 rank) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(
+                     in_block(shared_address(barrier), rank))
+                 : "memory");
+}
+
+KKT_DEVICE void store_in_block(u32 address, float4 v) {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v.x),
+                 "f"(v.y), "f"(v.z), "f"(v.w)
+                 : "memory");
+}
+
+// As tile_load, but to shared addresses, and to the same places in all blocks whose bits are set,
+// where the barriers there are told of the bytes.
+template <bool MULTICAST>
+KKT_DEVICE void tile_load_to(u32 destination, const TensorMap &map, int column, int row,
+                             u32 barrier, u16 blocks) {
+    if (MULTICAST)
+        asm volatile(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(destination),
+            "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+            : "memory");
+    else
+        asm volatile(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "[%0], [%1, {%2, %3}], [%4];" ::"r"(destination),
+            "l"(&map), "r"(column), "r"(row), "r"(barrier)
+            : "memory");
+}

@@ -1,0 +1,121 @@
+// C from registers to memory: rounded, staged in shared memory as swizzled panels of 64 x 64, and
+// written from there, by TMA where C's rows allow it. What is beyond C's edge is left out.
+#pragma once
+
+#include "device/convert.cuh"
+#include "device/tensor_map.cuh"
+#include "device/types.cuh"
+#include "gemm/ws_layout.cuh"
+#include "gemm/ws_products.cuh"
+
+struct Output {
+    const TensorMap *map;
+    u16 *c;
+    int m, n;
+};
+
+KKT_DEVICE void group_barrier(int group) {
+    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+
+KKT_DEVICE u32 pack_output(float low, float high) {
+    return P::bf16 ? pack_bf16(low, high) : pack_fp16(low, high);
+}
+
+// Writes four 8 x 8 matrices of 2-byte elements; lane l gives the address of row l % 8 of matrix
+// l / 8, and register i holds the lane's part of matrix i.
+KKT_DEVICE void store_matrices(u32 address, u32 m0, u32 m1, u32 m2, u32 m3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                 "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+                 : "memory");
+}
+
+// A warp's 16 rows of one panel, `value` its eight fragments.
+KKT_DEVICE void stage_panel(u32 panel, const float *value, int warp, int lane) {
+    const int row = warp * 16 + lane % 16;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int unit = 2 * i + lane / 16;
+        const float *v = value + 8 * i;
+        store_matrices(panel + (u32)(row * kRowBytes + (unit ^ row % 8) * 16),
+                       pack_output(v[0], v[1]), pack_output(v[2], v[3]), pack_output(v[4], v[5]),
+                       pack_output(v[6], v[7]));
+    }
+}
+
+// An element of row `row` of panels side by side.
+KKT_DEVICE u32 staged_element(const u8 *stage, int row, int column) {
+    const int unit = column % 64 / 8;
+    return *(const u16 *)(stage + column / 64 * Layout::c_panel_bytes + row * kRowBytes +
+                          (unit ^ row % 8) * 16 + column % 8 * 2);
+}
+
+// A warp's 16 rows of COUNT panels to C whose rows may begin anywhere: two elements a lane, from
+// the first on that is at a whole word. (row, column) is the panels' first element in C.
+template <int COUNT>
+KKT_DEVICE void copy_rows(const Output &out, int row, int column, const u8 *stage, int warp,
+                          int lane) {
+    const int columns = out.n - column < 64 * COUNT ? out.n - column : 64 * COUNT;
+#pragma unroll 2
+    for (int i = 0; i < 16; ++i) {
+        const int r = warp * 16 + i;
+        if (row + r >= out.m)
+            break;
+        u16 *to = out.c + (i64)(row + r) * out.n + column;
+        const int skipped = (int)((u64)to / 2 % 2);
+        if (lane < skipped && columns > 0)
+            to[0] = (u16)staged_element(stage, r, 0);
+#pragma unroll
+        for (int w = 0; w < COUNT; ++w) {
+            const int at = skipped + 2 * (w * kWarp + lane);
+            if (at + 1 < columns)
+                *(u32 *)(to + at) = staged_element(stage, r, at) | staged_element(stage, r, at + 1)
+                                                                       << 16;
+            else if (at < columns)
+                to[at] = (u16)staged_element(stage, r, at);
+        }
+    }
+}
+
+// COUNT panels of 64 rows, whose first element in C is (row, column); `value` are their sums. All
+// threads of the warpgroup.
+template <int COUNT>
+KKT_DEVICE void write_panels(const Output &out, int row, int column, const float *value, u8 *stage,
+                             int group, int thread) {
+    const int warp = thread / kWarp, lane = thread % kWarp;
+    if (P::bulk_store) {
+        if (thread == 0)
+            tile_store_wait_read();
+        group_barrier(group);
+    } else {
+        __syncwarp();
+    }
+#pragma unroll
+    for (int p = 0; p < COUNT; ++p)
+        stage_panel(shared_address(stage) + (u32)(p * Layout::c_panel_bytes), value + 32 * p, warp,
+                    lane);
+    if (P::bulk_store) {
+        async_proxy_fence();
+        group_barrier(group);
+        if (thread == 0)
+#pragma unroll
+            for (int p = 0; p < COUNT; ++p)
+                if (row < out.m && column + 64 * p < out.n)
+                    tile_store(*out.map, column + 64 * p, row, stage + p * Layout::c_panel_bytes);
+    } else {
+        __syncwarp();
+        copy_rows<COUNT>(out, row, column, stage, warp, lane);
+    }
+}
+
+// COLUMNS columns of a warpgroup's rows, the first at (row, column) of C.
+template <int COLUMNS>
+KKT_DEVICE void write_rows(const Output &out, int row, int column, const float *value, u8 *stage,
+                           int group, int thread) {
+    constexpr int panels = COLUMNS / 64;
+    constexpr int count = panels < P::store_panels ? panels : P::store_panels;
+    static_assert(panels % count == 0, "staged in equal parts");
+#pragma unroll
+    for (int p = 0; p < panels; p += count)
+        write_panels<count>(out, row, column + 64 * p, value + 32 * p, stage, group, thread);
+}
