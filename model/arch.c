@@ -140,3 +140,9 @@ kkt_fact kkt_device_tensor_rate(const kkt_device *device, const kkt_arch *arch) 
     return device->bf16_flop_per_clock_sm.value > 0 ? device->bf16_flop_per_clock_sm
                                                     : arch->bf16_flop_per_clock_sm;
 }
+
+kkt_fact kkt_device_mma_sync_rate(const kkt_device *device, const kkt_arch *arch) {
+    const kkt_fact whole = kkt_device_tensor_rate(device, arch);
+    const kkt_fact reached = arch->mma_sync_flop_per_clock_sm;
+    return reached.value > 0 && reached.value < whole.value ? reached : whole;
+}

@@ -44,8 +44,9 @@ typedef struct kkt_arch {
     int barriers_per_block_slot;  /* named barriers available = this * max blocks; 0: no limit */
     int tensor_memory_bytes;      /* tcgen05 tensor memory per SM; 0 where there is none */
     int has_cp_async, has_tma, has_wgmma;
-    kkt_fact bf16_flop_per_clock_sm; /* dense tensor rate; a device may override it */
-    kkt_fact fp32_flop_per_clock_sm; /* FMA counts two */
+    kkt_fact bf16_flop_per_clock_sm;     /* dense tensor rate; a device may override it */
+    kkt_fact mma_sync_flop_per_clock_sm; /* what mma.sync reaches of it; 0: all of it */
+    kkt_fact fp32_flop_per_clock_sm;     /* FMA counts two */
 } kkt_arch;
 
 typedef struct kkt_device {
@@ -85,5 +86,7 @@ const char *kkt_source_name(kkt_source source);
 double kkt_device_peak_gbps(const kkt_device *device);
 /* Dense bf16 tensor rate of the device (its own where it differs from the architecture's). */
 kkt_fact kkt_device_tensor_rate(const kkt_device *device, const kkt_arch *arch);
+/* The same of mma.sync, which on Hopper does not keep the tensor cores busy. */
+kkt_fact kkt_device_mma_sync_rate(const kkt_device *device, const kkt_arch *arch);
 
 #endif

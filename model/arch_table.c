@@ -139,6 +139,7 @@ static const kkt_arch archs[] = {
         .has_tma = 1,
         .has_wgmma = 1,
         .bf16_flop_per_clock_sm = SHEET(4096),
+        .mma_sync_flop_per_clock_sm = MEASURED(2721), /* m16n8k16, 16 warps an SM, on an H200 */
         .fp32_flop_per_clock_sm = SHEET(256),
     },
     {

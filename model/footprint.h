@@ -82,10 +82,12 @@ typedef struct kkt_footprint {
     double hbm_read_bytes, hbm_write_bytes; /* each input once, each output once */
     double l2_read_bytes;                   /* what the blocks ask of L2, reuse included */
     double smem_wavefronts;                 /* 128-byte passes of the shared-memory pipe, all SMs */
-    double tensor_flop;                     /* on tensor cores, bf16/fp16 rate */
-    double tf32_flop;                       /* on tensor cores, tf32 rate (half of bf16) */
-    double fp32_flop;                       /* on CUDA cores, FMA counts two */
-    double instructions;                    /* warp instructions issued */
+    double global_wavefronts; /* its passes for global loads that touch several lines each */
+    double tensor_flop;       /* on tensor cores, bf16/fp16 rate */
+    double mma_sync_flop;     /* the same, at the rate of mma.sync */
+    double tf32_flop;         /* on tensor cores, tf32 rate (half of bf16) */
+    double fp32_flop;         /* on CUDA cores, FMA counts two */
+    double instructions;      /* warp instructions issued */
 } kkt_footprint;
 
 /* Building blocks; they abort on overflow of the fixed arrays (a programming error). */

@@ -34,13 +34,13 @@ static double largest(const double *values, int count, int *at) {
 /* Efficiencies, launch, instruction_cycles and overlap: least squares of log(predicted / measured)
  * over 599 timed configurations of kkt_solve on five problems, tests/golden/times_sm90_h200.jsonl
  * and a random sample of the space, 2026-11-30; tests/unit/engine/test_time_model.c shows the
- * errors that are left. tensor_efficiency and fp32_efficiency hardly matter there and were set by
- * hand; the latencies of steps are usual ones. Where a device has no row of its own, these serve to
- * rank. */
+ * errors that are left. tensor_efficiency hardly matters there: products of gemm reach that share,
+ * at a clock that they bring down; fp32_efficiency was set by hand; the latencies of steps are
+ * usual ones. Where a device has no row of its own, these serve to rank. */
 static const kkt_time_constants fitted = {
     .l2_efficiency = 0.7,
     .smem_efficiency = 0.69,
-    .tensor_efficiency = 0.4,
+    .tensor_efficiency = 0.8,
     .fp32_efficiency = 0.5,
     .issue_efficiency = 0.45,
     .launch_us = 4.2,
@@ -119,6 +119,7 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
     double busy = fmin((double)fp->blocks, sms);
     double cycles_sm = clock_mhz * (busy > 0 ? busy : 1);
     double tensor_rate = kkt_device_tensor_rate(device, arch).value;
+    double mma_sync_rate = kkt_device_mma_sync_rate(device, arch).value;
     double in_l2 = fmin(fp->hbm_write_bytes, DIRTY_SHARE * device->l2_bytes.value);
     double chain = 0;
     for (int i = 0; i < fp->step_count; ++i)
@@ -129,7 +130,8 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
         (fp->hbm_read_bytes + fp->hbm_write_bytes - in_l2) / (kkt_device_peak_gbps(device) * 1e3),
         fp->l2_read_bytes / (L2_PORT_BYTES * cycles_sm),
         fp->smem_wavefronts / cycles_sm,
-        (fp->tensor_flop + 2 * fp->tf32_flop) / (tensor_rate * cycles_sm),
+        ((fp->tensor_flop + 2 * fp->tf32_flop) / tensor_rate + fp->mma_sync_flop / mma_sync_rate) /
+            cycles_sm,
         fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles_sm),
         fp->instructions / (arch->register_partitions * cycles_sm),
         rounds * (double)fp->chunks_per_block * chain / clock_mhz,
@@ -192,6 +194,7 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
     double sms = device->sm_count.value;
     double cycles = clock_mhz * sms / imbalance(fp, sms);
     double tensor_rate = kkt_device_tensor_rate(device, arch).value;
+    double mma_sync_rate = kkt_device_mma_sync_rate(device, arch).value;
     int resident =
         prediction->occupancy.blocks_per_sm > 0 ? prediction->occupancy.blocks_per_sm : 1;
     double waves = fmax((double)fp->blocks / (sms * resident), fp->blocks > 0 ? 1 : 0);
@@ -199,8 +202,9 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
         prediction->hbm_bytes / (kkt_device_peak_gbps(device) * k->hbm_efficiency * 1e3),
         (fp->l2_read_bytes + spill_bytes(fp, prediction)) /
             (L2_PORT_BYTES * sms * clock_mhz * k->l2_efficiency),
-        fp->smem_wavefronts / (cycles * k->smem_efficiency),
-        (fp->tensor_flop + 2 * fp->tf32_flop) / (tensor_rate * cycles * k->tensor_efficiency),
+        (fp->smem_wavefronts + fp->global_wavefronts) / (cycles * k->smem_efficiency),
+        ((fp->tensor_flop + 2 * fp->tf32_flop) / tensor_rate + fp->mma_sync_flop / mma_sync_rate) /
+            (cycles * k->tensor_efficiency),
         fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles * k->fp32_efficiency),
         fp->instructions / (arch->register_partitions * cycles * k->issue_efficiency),
         waves * fmax(chain_cycles(fp, k), warp_cycles(fp, prediction, k)) / clock_mhz,

@@ -65,7 +65,7 @@ static const kkt_param params[PARAMS] = {
 static void add_register_loads(const kkt_gemm_mma *g, int64_t words, kkt_footprint *out) {
     const double loads = (double)(g->blocks * g->steps * g->warps * words);
     out->instructions += loads * 4;
-    out->smem_wavefronts += loads * 4;
+    out->global_wavefronts += loads * 8;
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -73,10 +73,12 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
     const bool a_shared = config->v[A_PLACE] == SHARED, b_shared = config->v[B_PLACE] == SHARED;
     const int64_t a_words = g.strips * g.depth * 4, b_words = g.columns * g.depth * 4;
-    (void)arch;
+    const int64_t blocks = (a_shared ? g.strips : 0) + (b_shared ? g.columns : 0);
     kkt_gemm_footprint(problem, config, KKT_STYLE_FRAGMENT, g.threads, out);
-    kkt_footprint_role(out, "all", (int)g.threads);
     kkt_gemm_mma_registers(&g, "c", g.strips * g.columns * 8, out);
+    /* operands on their way from shared memory, 32 terms of them where a step has as many */
+    kkt_footprint_role(out, "all", (int)g.threads)->extra_registers =
+        (double)(blocks * 4 * (g.depth > 1 ? 2 : 1));
     if (a_shared) {
         kkt_gemm_mma_tile(&g, true, true, 1, out);
     } else {
@@ -89,10 +91,9 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
         kkt_gemm_mma_registers(&g, "b", b_words, out);
         add_register_loads(&g, b_words, out);
     }
-    kkt_gemm_mma_work(&g, a_shared, b_shared, out);
-    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
-    kkt_footprint_step(out, KKT_STEP_BARRIER, a_shared || b_shared ? 2 : 1, 0);
-    kkt_footprint_step(out, KKT_STEP_PRODUCT, (double)g.depth, 0);
+    kkt_gemm_mma_work(&g, a_shared ? KKT_GEMM_SWIZZLED : KKT_GEMM_REGISTERS,
+                      b_shared ? KKT_GEMM_SWIZZLED : KKT_GEMM_REGISTERS, out);
+    kkt_gemm_mma_chain(&g, arch, 1, out);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-enum { WARP = 32, BLOCK = 16, REGISTERS = 255 };
+enum { WARP = 32, BLOCK = 16, LEAST_OPERANDS = 24, PRODUCT_FLOP = 2 * 16 * 8 * 16 };
 
 kkt_gemm_mma kkt_gemm_mma_sizes(const kkt_values *problem, const kkt_values *config) {
     const int64_t *c = config->v;
@@ -35,11 +35,16 @@ bool kkt_gemm_mma_applicable(const kkt_values *problem, const kkt_values *config
                  warp_n);
         return false;
     }
+    const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
     const long long sums = warp_m * warp_n / WARP;
-    if (sums < REGISTERS)
+    const long long share = arch->registers_per_sm / g.threads;
+    const long long most =
+        share < arch->max_registers_per_thread ? share : arch->max_registers_per_thread;
+    if (sums + LEAST_OPERANDS <= most)
         return true;
-    snprintf(reason, size, "the sums of %lld x %lld take %lld registers a thread, above 255",
-             warp_m, warp_n, sums);
+    snprintf(reason, size,
+             "the sums of %lld x %lld take %lld registers a thread and operands %d; there are %lld",
+             warp_m, warp_n, sums, LEAST_OPERANDS, most);
     return false;
 }
 
@@ -58,17 +63,63 @@ void kkt_gemm_mma_tile(const kkt_gemm_mma *g, bool is_a, bool swizzled, int64_t 
         ->stages = (int)stages;
 }
 
-void kkt_gemm_mma_work(const kkt_gemm_mma *g, bool a_shared, bool b_shared, kkt_footprint *out) {
+/* Bytes of the tiles of one step. */
+static double step_bytes(const kkt_gemm_mma *g) {
+    return (double)((g->bm + g->bn) * g->bk) * 2;
+}
+
+/* Passes in which a step's tile is written: one for each 128 bytes, and one more for each row of a
+ * padded tile, which none of them begins with. */
+static double copy_passes(int64_t lines, bool along_k, const kkt_gemm_mma *g, kkt_gemm_way way) {
+    const double rows = (double)(along_k ? lines : g->bk);
+    const double passes = (double)(lines * g->bk) * 2 / 128;
+    return way == KKT_GEMM_REGISTERS ? 0 : way == KKT_GEMM_PADDED ? passes + rows : passes;
+}
+
+void kkt_gemm_mma_work(const kkt_gemm_mma *g, kkt_gemm_way a, kkt_gemm_way b, kkt_footprint *out) {
     const double block_steps = (double)(g->blocks * g->steps), warps = (double)g->warps;
     const double depth = (double)g->depth;
+    const bool a_shared = a != KKT_GEMM_REGISTERS, b_shared = b != KKT_GEMM_REGISTERS;
     const double products = (double)(g->strips * g->columns) * 2 * depth;
     const double loads = (double)((a_shared ? g->strips : 0) + (b_shared ? g->columns : 0)) * depth;
-    /* 16 bytes a thread: its own passes, and 3 instructions */
+    /* 16 bytes a thread, 3 instructions */
     const double copied =
         (double)((a_shared ? g->bm : 0) + (b_shared ? g->bn : 0)) * (double)g->bk * 2;
-    out->tensor_flop = block_steps * warps * products * 16 * 8 * 16 * 2;
-    out->smem_wavefronts += block_steps * (warps * loads * 4 + copied / 128);
+    const double written =
+        copy_passes(g->bm, g->a_along_k, g, a) + copy_passes(g->bn, g->b_along_k, g, b);
+    out->mma_sync_flop = block_steps * warps * products * PRODUCT_FLOP;
+    out->smem_wavefronts += block_steps * (warps * loads * 4 + written);
     out->instructions += block_steps * (warps * (products + loads + 12) + copied / 16 / WARP * 3);
     /* the store: rounding, address and predicate of each pair */
     out->instructions += (double)(g->blocks * g->warps * g->strips * g->columns) * 4 * 6;
+}
+
+/* In the time model's units: its load's latency and its FMA, in cycles, and the share of a load
+ * that it lets be seen in styles that copy ahead. */
+#define LOAD_CYCLES 700.0
+#define FMA_CYCLES 2.0
+#define SEEN_SHARE 0.2
+
+#define PORT_BYTES 64.0 /* of an SM from L2, a cycle */
+/* Loads of that latency from asking for a tile until its products begin, beside its bytes: with
+ * nothing else in flight 1,790 cycles on an H200 (steps of 32 and of 64 terms, one block an SM),
+ * and less where copies overlap. */
+#define SERIAL_LOADS 2.4
+#define AHEAD_LOADS 1.7
+/* Products beside copies and ldmatrix against products alone. */
+#define CROWDED 1.4
+
+void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t stages,
+                        kkt_footprint *out) {
+    const kkt_device *device = kkt_device_first(arch);
+    const double rate = kkt_device_mma_sync_rate(device, arch).value;
+    const double flop = (double)(g->warps * g->strips * g->columns * 2 * g->depth) * PRODUCT_FLOP;
+    const double products = flop / rate; /* cycles of a block that has the SM to itself */
+    const double copy = step_bytes(g) / PORT_BYTES / LOAD_CYCLES;
+    const double hidden = (double)(stages - 1) * products * CROWDED / LOAD_CYCLES;
+    const double left = AHEAD_LOADS + copy - hidden;
+    const double seen = (left > 0 ? left : 0) / SEEN_SHARE + 1 / (double)g->steps;
+    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, stages > 1 ? seen : SERIAL_LOADS + copy, 0);
+    kkt_footprint_step(out, KKT_STEP_BARRIER, stages > 1 ? 1 : 2, 0);
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, products / FMA_CYCLES);
 }

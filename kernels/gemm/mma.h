@@ -29,8 +29,15 @@ void kkt_gemm_mma_registers(const kkt_gemm_mma *g, const char *name, int64_t reg
 /* The tile of a (or b) in shared memory, its rows padded by 16 bytes unless swizzled. */
 void kkt_gemm_mma_tile(const kkt_gemm_mma *g, bool is_a, bool swizzled, int64_t stages,
                        kkt_footprint *out);
+/* How an operand's tile comes to the warps: from registers, or through shared memory. */
+typedef enum kkt_gemm_way { KKT_GEMM_REGISTERS, KKT_GEMM_SWIZZLED, KKT_GEMM_PADDED } kkt_gemm_way;
+
 /* Products; instructions and passes of the shared-memory pipe of operands that lie in shared
  * memory (copied there once a step, read by each warp), and of the store. */
-void kkt_gemm_mma_work(const kkt_gemm_mma *g, bool a_shared, bool b_shared, kkt_footprint *out);
+void kkt_gemm_mma_work(const kkt_gemm_mma *g, kkt_gemm_way a, kkt_gemm_way b, kkt_footprint *out);
+/* The dependent steps of one step along k, whose copies are asked for `stages` - 1 steps ahead:
+ * what the products leave visible of a copy, barriers, the products. */
+void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t stages,
+                        kkt_footprint *out);
 
 #endif

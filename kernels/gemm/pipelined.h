@@ -19,6 +19,6 @@ bool kkt_gemm_ring_applicable(const kkt_values *problem, const kkt_values *confi
                               const kkt_arch *arch, char *reason, size_t size);
 /* Everything but how c is stored. */
 void kkt_gemm_ring_footprint(const kkt_values *problem, const kkt_values *config,
-                             kkt_style_id style, kkt_footprint *out);
+                             const kkt_arch *arch, kkt_style_id style, kkt_footprint *out);
 
 #endif

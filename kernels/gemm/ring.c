@@ -2,6 +2,8 @@
 
 #include "kernels/gemm/pipelined.h"
 
+enum { ADDRESSES = 20 };
+
 bool kkt_gemm_ring_applicable(const kkt_values *problem, const kkt_values *config,
                               const kkt_arch *arch, char *reason, size_t size) {
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
@@ -21,20 +23,21 @@ bool kkt_gemm_ring_applicable(const kkt_values *problem, const kkt_values *confi
 }
 
 void kkt_gemm_ring_footprint(const kkt_values *problem, const kkt_values *config,
-                             kkt_style_id style, kkt_footprint *out) {
+                             const kkt_arch *arch, kkt_style_id style, kkt_footprint *out) {
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
     const int64_t stages = config->v[KKT_GEMM_STAGES];
     const bool swizzled = config->v[KKT_GEMM_SWIZZLE] != 0;
-    const int64_t ahead = stages > 1 ? 2 : 1; /* operands of so many times 16 terms */
+    const int64_t operands = (g.strips + g.columns) * 4; /* registers of 16 terms */
+    const int64_t ahead = stages > 1 ? 2 : 1;            /* so many of them at a time */
     kkt_gemm_footprint(problem, config, style, g.threads, out);
     out->min_blocks = (int)config->v[KKT_GEMM_MIN_BLOCKS];
     kkt_gemm_mma_registers(&g, "sums", g.strips * g.columns * 8, out);
     kkt_gemm_mma_tile(&g, true, swizzled, stages, out);
     kkt_gemm_mma_tile(&g, false, swizzled, stages, out);
-    kkt_footprint_role(out, "all", (int)g.threads)->extra_registers =
-        (double)(ahead * (g.strips + g.columns) * 4);
-    kkt_gemm_mma_work(&g, true, true, out);
-    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
-    kkt_footprint_step(out, KKT_STEP_BARRIER, stages > 1 ? 1 : 2, 0);
-    kkt_footprint_step(out, KKT_STEP_PRODUCT, (double)g.depth, 0);
+    kkt_role *all = kkt_footprint_role(out, "all", (int)g.threads);
+    all->extra_registers = (double)(ahead * operands);
+    all->least_registers = (double)(g.strips * g.columns * 8 + operands + ADDRESSES);
+    const kkt_gemm_way way = swizzled ? KKT_GEMM_SWIZZLED : KKT_GEMM_PADDED;
+    kkt_gemm_mma_work(&g, way, way, out);
+    kkt_gemm_mma_chain(&g, arch, stages, out);
 }

@@ -261,6 +261,7 @@ static void test_time_limiters(void **state) {
         {offsetof(kkt_footprint, l2_read_bytes), KKT_LIMIT_L2},
         {offsetof(kkt_footprint, smem_wavefronts), KKT_LIMIT_SHARED_BANDWIDTH},
         {offsetof(kkt_footprint, tensor_flop), KKT_LIMIT_TENSOR},
+        {offsetof(kkt_footprint, mma_sync_flop), KKT_LIMIT_TENSOR},
         {offsetof(kkt_footprint, tf32_flop), KKT_LIMIT_TENSOR},
         {offsetof(kkt_footprint, fp32_flop), KKT_LIMIT_FP32},
         {offsetof(kkt_footprint, instructions), KKT_LIMIT_ISSUE},
