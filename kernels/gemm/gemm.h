@@ -130,6 +130,11 @@ void kkt_gemm_add_i64(kkt_launch *launch, int64_t value);
  * a begins and where b begins (-1: read the tensor itself), m, n, k, the strides of a and b. */
 void kkt_gemm_add_operands(kkt_launch *launch, const kkt_values *problem);
 
+/* ---- claims (claims.c) ---- */
+
+enum { KKT_GEMM_CLAIM_COUNT = 15 };
+extern const kkt_claim kkt_gemm_claims[KKT_GEMM_CLAIM_COUNT];
+
 /* ---- variants ---- */
 
 extern const kkt_variant kkt_gemm_fragment;

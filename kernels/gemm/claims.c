@@ -1,0 +1,219 @@
+/* What is said of the product's parameters, in print and here, as comparisons to be measured. The
+ * first group is about the naive product, where every operand's tile has a place; the second about
+ * the ring of tiles; the third about parts of k that go through memory. A comparison is made for
+ * the style that has its parameters. */
+#include "kernels/gemm/gemm.h"
+
+/* The naive product with tiles of 128 x 128 by four warps. */
+#define NAIVE(BK) "bm=128,bn=128,split_k=1,warps_m=2,warps_n=2,bk=" #BK
+#define REGISTERS ",a_place=register,b_place=register"
+#define A_SHARED ",a_place=shared,b_place=register"
+#define B_SHARED ",a_place=register,b_place=shared"
+#define SHARED ",a_place=shared,b_place=shared"
+
+/* One block an SM, so that no other block's products hide a copy. */
+#define RING(BK)                                                                                   \
+    "bm=128,bn=256,split_k=1,warps_m=2,warps_n=4,swizzle=1,raster=8,min_blocks=0,store=direct,"    \
+    "bk=" #BK
+#define STAGED                                                                                     \
+    "bm=128,bn=256,split_k=1,warps_m=2,warps_n=4,raster=8,min_blocks=0,store=staged,stages=3,bk="  \
+    "64"
+
+/* Parts of k; the other styles have no such value or no such parameter. */
+#define PARTS "bm=128,bn=128,bk=64,warps_m=2,warps_n=2,stages=3,swizzle=1,raster=8,min_blocks=0"
+
+#define TIME_WITHIN 0.02
+#define MODEL_WITHIN 0.15
+#define COUNT_WITHIN 0.05
+
+#define AT_STEP(BK, FROM, TO, EXPECT)                                                              \
+    { .from = NAIVE(BK) FROM, .to = NAIVE(BK) TO, .expect = (EXPECT), .condition = "bk " #BK }
+#define STAGES(BK, FROM, TO, EXPECT, WITHIN)                                                       \
+    {                                                                                              \
+        .from = RING(BK) ",stages=" #FROM, .to = RING(BK) ",stages=" #TO, .expect = (EXPECT),      \
+        .within = (WITHIN), .condition = "bk " #BK ", stages " #FROM " to " #TO                    \
+    }
+
+static const kkt_comparison spilled[] = {
+    AT_STEP(64, SHARED, REGISTERS, KKT_EXPECT_HIGHER),
+    AT_STEP(128, SHARED, REGISTERS, KKT_EXPECT_HIGHER),
+};
+
+static const kkt_comparison all_in_registers[] = {
+    AT_STEP(16, SHARED, REGISTERS, KKT_EXPECT_HIGHER),
+    AT_STEP(32, SHARED, REGISTERS, KKT_EXPECT_HIGHER),
+    AT_STEP(64, SHARED, REGISTERS, KKT_EXPECT_HIGHER),
+    AT_STEP(128, SHARED, REGISTERS, KKT_EXPECT_HIGHER),
+};
+
+static const kkt_comparison b_to_shared[] = {
+    AT_STEP(32, REGISTERS, B_SHARED, KKT_EXPECT_LOWER),
+    AT_STEP(64, REGISTERS, B_SHARED, KKT_EXPECT_LOWER),
+    AT_STEP(128, REGISTERS, B_SHARED, KKT_EXPECT_LOWER),
+};
+
+static const kkt_comparison a_to_shared[] = {
+    AT_STEP(32, B_SHARED, SHARED, KKT_EXPECT_LOWER),
+    AT_STEP(64, B_SHARED, SHARED, KKT_EXPECT_LOWER),
+    AT_STEP(128, B_SHARED, SHARED, KKT_EXPECT_LOWER),
+};
+
+static const kkt_comparison a_alone_to_shared[] = {
+    AT_STEP(32, REGISTERS, A_SHARED, KKT_EXPECT_LOWER),
+    AT_STEP(64, REGISTERS, A_SHARED, KKT_EXPECT_LOWER),
+    AT_STEP(128, REGISTERS, A_SHARED, KKT_EXPECT_LOWER),
+};
+
+static const kkt_comparison second_stage[] = {
+    STAGES(64, 1, 2, KKT_EXPECT_LOWER, 0),
+    STAGES(32, 1, 2, KKT_EXPECT_LOWER, 0),
+};
+
+static const kkt_comparison more_stages[] = {
+    STAGES(32, 2, 3, KKT_EXPECT_LOWER, 0),
+    STAGES(32, 3, 4, KKT_EXPECT_LOWER, 0),
+    STAGES(32, 4, 5, KKT_EXPECT_LOWER, 0),
+    STAGES(32, 5, 6, KKT_EXPECT_LOWER, 0),
+};
+
+static const kkt_comparison overlap_bound[] = {
+    STAGES(64, 1, 4, KKT_EXPECT_AS_PREDICTED, MODEL_WITHIN),
+    STAGES(32, 1, 6, KKT_EXPECT_AS_PREDICTED, MODEL_WITHIN),
+};
+
+static const kkt_comparison swizzled[] = {
+    {.from = STAGED ",swizzle=0", .to = STAGED ",swizzle=1", .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison swizzle_modelled[] = {
+    {.from = STAGED ",swizzle=0",
+     .to = STAGED ",swizzle=1",
+     .expect = KKT_EXPECT_AS_PREDICTED,
+     .within = COUNT_WITHIN},
+};
+
+static const kkt_comparison staged_store[] = {
+    {.from = STAGED ",swizzle=1;store=direct",
+     .to = STAGED ",swizzle=1",
+     .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison grouped_tiles[] = {
+    {.from = STAGED ",swizzle=1;raster=1",
+     .to = STAGED ",swizzle=1;raster=8",
+     .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison more_parts[] = {
+    {.from = PARTS ",split_k=2",
+     .to = PARTS ",split_k=4",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "2 to 4"},
+    {.from = PARTS ",split_k=4",
+     .to = PARTS ",split_k=8",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "4 to 8"},
+};
+
+static const kkt_comparison parts_modelled[] = {
+    {.from = PARTS ",split_k=2",
+     .to = PARTS ",split_k=4",
+     .expect = KKT_EXPECT_AS_PREDICTED,
+     .within = COUNT_WITHIN,
+     .condition = "2 to 4"},
+    {.from = PARTS ",split_k=4",
+     .to = PARTS ",split_k=8",
+     .expect = KKT_EXPECT_AS_PREDICTED,
+     .within = COUNT_WITHIN,
+     .condition = "4 to 8"},
+};
+
+#define COMPARISONS(list) .comparisons = (list), .count = sizeof(list) / sizeof *(list)
+
+const kkt_claim kkt_gemm_claims[KKT_GEMM_CLAIM_COUNT] = {
+    {.name = "tiles_in_registers_spill",
+     .statement = "With both operands' tiles in registers beside the sums, registers spill.",
+     .account = "Tiles of 128 x 128 by 128 threads: the sums take 128 registers and each operand "
+                "bk, and addresses some 30 more, of 255.",
+     .figure = KKT_FIGURE_SPILLS,
+     COMPARISONS(spilled)},
+    {.name = "tiles_in_registers_are_slow",
+     .statement = "All tiles in registers is slower than both operands in shared memory.",
+     .account =
+         "Spilled or not: each warp loads its own lines, 4 bytes a lane from eight rows, and "
+         "each such load passes the shared-memory pipe eight times.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(all_in_registers)},
+    {.name = "b_to_shared",
+     .statement = "From all tiles in registers, moving B's to shared memory saves time.",
+     .account = "Half the loads of words, and half the operands' registers.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(b_to_shared)},
+    {.name = "a_to_shared",
+     .statement = "With B's tile in shared memory, moving A's there too saves time.",
+     .account = "The other half; then copies of 16 bytes a lane, once a block.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(a_to_shared)},
+    {.name = "a_alone_to_shared",
+     .statement = "From all tiles in registers, moving A's alone to shared memory saves time.",
+     .account = "As B's, of as many lines; what is left in registers is stored across k and is "
+                "transposed among the lanes.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(a_alone_to_shared)},
+    {.name = "second_stage",
+     .statement = "A second stage saves time.",
+     .account = "A copy is hidden by the products of one step.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(second_stage)},
+    {.name = "more_stages",
+     .statement = "Each further stage saves time.",
+     .account = "Only until the products of the steps in flight are as long as a copy, some 1,200 "
+                "cycles and its bytes: two or three stages.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(more_stages)},
+    {.name = "overlap_is_bounded",
+     .statement = "What stages bring is bounded by (copy + compute) / max(copy, compute), not by "
+                  "their number.",
+     .account = "The model adds copy and products of a step where nothing is in flight, and takes "
+                "the longer of them where a ring is deep enough.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(overlap_bound)},
+    {.name = "swizzle_wavefronts",
+     .statement = "Swizzled tiles take fewer wavefronts than padded ones.",
+     .account = "ldmatrix has no conflicts in either; a padded row does not begin with a line of "
+                "banks, so that what is written to it passes once more.",
+     .figure = KKT_FIGURE_WAVEFRONTS,
+     COMPARISONS(swizzled)},
+    {.name = "swizzle_modelled",
+     .statement = "Padding changes the wavefronts by what the model says, within 5 %.",
+     .figure = KKT_FIGURE_WAVEFRONTS,
+     COMPARISONS(swizzle_modelled)},
+    {.name = "swizzle_time",
+     .statement = "Swizzled tiles save time against padded ones.",
+     .account = "The shared-memory pipe limits the product: its passes decide.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(swizzled)},
+    {.name = "staged_store",
+     .statement = "Storing C through shared memory, 16 bytes a lane, saves time.",
+     .account = "A lane's pairs fill half of each 32-byte sector that they touch.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(staged_store)},
+    {.name = "grouped_tiles",
+     .statement = "Taking tiles in groups of rows saves time against row by row of tiles.",
+     .account = "Blocks that run together then ask for fewer lines of A and B; nothing is won "
+                "where both fit in L2.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(grouped_tiles)},
+    {.name = "more_parts",
+     .statement = "More parts of k save time.",
+     .account =
+         "Only where C has fewer tiles than the device has SMs; 8 bytes through HBM for each "
+         "element and part.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(more_parts)},
+    {.name = "parts_modelled",
+     .statement = "Parts of k change the bytes of HBM by what the model says, within 5 %.",
+     .account = "What L2 still holds when it is read back is not counted: small parts differ.",
+     .figure = KKT_FIGURE_HBM_BYTES,
+     COMPARISONS(parts_modelled)},
+};
