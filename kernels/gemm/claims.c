@@ -5,11 +5,11 @@
 #include "kernels/gemm/gemm.h"
 
 /* The naive product with tiles of 128 x 128 by four warps. */
-#define NAIVE(BK) "bm=128,bn=128,split_k=1,warps_m=2,warps_n=2,bk=" #BK
-#define REGISTERS ",a_place=register,b_place=register"
-#define A_SHARED ",a_place=shared,b_place=register"
-#define B_SHARED ",a_place=register,b_place=shared"
-#define SHARED ",a_place=shared,b_place=shared"
+#define NAIVE(BK) ",bm=128,bn=128,split_k=1,warps_m=2,warps_n=2,bk=" #BK
+#define REGISTERS "a_place=register,b_place=register"
+#define A_SHARED "a_place=shared,b_place=register"
+#define B_SHARED "a_place=register,b_place=shared"
+#define SHARED "a_place=shared,b_place=shared"
 
 /* One block an SM, so that no other block's products hide a copy. */
 #define RING(BK)                                                                                   \
@@ -27,7 +27,7 @@
 #define COUNT_WITHIN 0.05
 
 #define AT_STEP(BK, FROM, TO, EXPECT)                                                              \
-    { .from = NAIVE(BK) FROM, .to = NAIVE(BK) TO, .expect = (EXPECT), .condition = "bk " #BK }
+    { .from = "" FROM NAIVE(BK), .to = "" TO NAIVE(BK), .expect = (EXPECT), .condition = "bk " #BK }
 #define STAGES(BK, FROM, TO, EXPECT, WITHIN)                                                       \
     {                                                                                              \
         .from = RING(BK) ",stages=" #FROM, .to = RING(BK) ",stages=" #TO, .expect = (EXPECT),      \

@@ -93,6 +93,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     }
     kkt_gemm_mma_work(&g, a_shared ? KKT_GEMM_SWIZZLED : KKT_GEMM_REGISTERS,
                       b_shared ? KKT_GEMM_SWIZZLED : KKT_GEMM_REGISTERS, out);
+    kkt_gemm_mma_store(&g, false, out);
     kkt_gemm_mma_chain(&g, arch, 1, out);
 }
 

@@ -79,6 +79,8 @@ static void add_reduction(const kkt_values *problem, int64_t split_k, kkt_footpr
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     kkt_gemm_ring_footprint(problem, config, arch, KKT_STYLE_MATERIALIZED, out);
+    const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
+    kkt_gemm_mma_store(&g, false, out);
     add_reduction(problem, config->v[KKT_GEMM_SPLIT_K], out);
 }
 

@@ -90,8 +90,17 @@ void kkt_gemm_mma_work(const kkt_gemm_mma *g, kkt_gemm_way a, kkt_gemm_way b, kk
     out->mma_sync_flop = block_steps * warps * products * PRODUCT_FLOP;
     out->smem_wavefronts += block_steps * (warps * loads * 4 + written);
     out->instructions += block_steps * (warps * (products + loads + 12) + copied / 16 / WARP * 3);
-    /* the store: rounding, address and predicate of each pair */
-    out->instructions += (double)(g->blocks * g->warps * g->strips * g->columns) * 4 * 6;
+}
+
+void kkt_gemm_mma_store(const kkt_gemm_mma *g, bool staged, kkt_footprint *out) {
+    const double blocks = (double)(g->blocks * g->warps * g->strips * g->columns);
+    /* Rounding, address and predicate of each pair. */
+    out->instructions += blocks * 4 * 6;
+    /* Of a 16 x 16: stmatrix and 16 bytes a lane, or four stores of which each meets eight rows. */
+    if (staged)
+        out->smem_wavefronts += blocks * 8;
+    else
+        out->global_wavefronts += blocks * 4 * 8;
 }
 
 /* In the time model's units: its load's latency and its FMA, in cycles, and the share of a load

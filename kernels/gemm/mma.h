@@ -33,8 +33,11 @@ void kkt_gemm_mma_tile(const kkt_gemm_mma *g, bool is_a, bool swizzled, int64_t 
 typedef enum kkt_gemm_way { KKT_GEMM_REGISTERS, KKT_GEMM_SWIZZLED, KKT_GEMM_PADDED } kkt_gemm_way;
 
 /* Products; instructions and passes of the shared-memory pipe of operands that lie in shared
- * memory (copied there once a step, read by each warp), and of the store. */
+ * memory: copied there once a step, read by each warp. */
 void kkt_gemm_mma_work(const kkt_gemm_mma *g, kkt_gemm_way a, kkt_gemm_way b, kkt_footprint *out);
+/* Instructions and passes of the store of C (or of a part's sums): through shared memory, or from
+ * registers. */
+void kkt_gemm_mma_store(const kkt_gemm_mma *g, bool staged, kkt_footprint *out);
 /* The dependent steps of one step along k, whose copies are asked for `stages` - 1 steps ahead:
  * what the products leave visible of a copy, barriers, the products. */
 void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t stages,

@@ -104,6 +104,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
                       kkt_footprint *out) {
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
     kkt_gemm_ring_footprint(problem, config, arch, KKT_STYLE_PIPELINED, out);
+    kkt_gemm_mma_store(&g, config->v[STORE] == KKT_GEMM_STORE_STAGED, out);
     if (config->v[STORE] == KKT_GEMM_STORE_DIRECT)
         return;
     kkt_footprint_buffer(out, KKT_PLACE_SHARED, "c", g.warps * 16, g.columns * 16 + KKT_GEMM_UNIT,
