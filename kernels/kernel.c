@@ -60,6 +60,23 @@ const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id sty
     return NULL;
 }
 
+bool kkt_variant_runs(const kkt_variant *variant) {
+    return variant->source || variant->library;
+}
+
+bool kkt_variant_tuned(const kkt_variant *variant) {
+    return variant->source && !variant->library;
+}
+
+int kkt_variant_tensors(const kkt_kernel *kernel, const kkt_variant *variant,
+                        const kkt_values *problem, const kkt_values *config, kkt_tensor *out) {
+    memset(out, 0, sizeof *out * KKT_TENSORS_MAX);
+    int count = kernel->tensors ? kernel->tensors(problem, config, out) : 0;
+    if (variant && variant->workspace)
+        count += variant->workspace(problem, config, out + count);
+    return count;
+}
+
 const char *kkt_device_source(const char *path, size_t *length) {
     for (const kkt_embedded_file *file = kkt_embedded_files; file->path; file++) {
         if (strcmp(file->path, path) == 0) {
@@ -71,6 +88,10 @@ const char *kkt_device_source(const char *path, size_t *length) {
     return NULL;
 }
 
+static void add_name(kkt_sha256 *hash, const char *name) {
+    kkt_sha256_add(hash, name, strlen(name) + 1);
+}
+
 void kkt_variant_hash(const kkt_variant *variant, char out[65]) {
     kkt_sha256 *hash = kkt_sha256_open();
     for (const char *const *path = variant->sources; path && *path; path++) {
@@ -79,6 +100,10 @@ void kkt_variant_hash(const kkt_variant *variant, char out[65]) {
         if (bytes)
             kkt_sha256_add(hash, bytes, length);
     }
+    if (variant->library)
+        add_name(hash, variant->library);
+    for (const char *const *name = variant->routines; name && *name; name++)
+        add_name(hash, *name);
     kkt_sha256_close(hash, out);
 }
 

@@ -94,8 +94,14 @@ typedef struct kkt_arg {
     kkt_tensor_map map;
 } kkt_arg;
 
+/* A step of a plan: a kernel of the variant's source or, where `library` is set, a library's
+ * routine that the host calls on the plan's stream; of such a call entry, arguments and `untimed`
+ * alone mean something. kernels/library.h makes the calls. */
 typedef struct kkt_launch {
-    const char *entry;                      /* the extern "C" name of the __global__ function */
+    const char *library; /* "cublas"; NULL: a kernel */
+    const char *entry;   /* the extern "C" name of the __global__ function, or of the routine */
+    bool untimed;        /* before the first timed step: prepares each timed run; behind the last:
+                            finishes the result for the check. Neither is in the time. */
     uint32_t grid[3], block[3], cluster[3]; /* cluster 0,0,0: none */
     int64_t dynamic_smem_bytes;
     int carveout_percent; /* preferred shared-memory carve-out; -1: the driver's choice */
@@ -169,12 +175,18 @@ typedef struct kkt_kernel kkt_kernel;
 typedef struct kkt_variant {
     kkt_style_id style;
     kkt_param_table params;
-    const char *source;         /* "kkt_solve/kkt_solve.cu": the file given to NVRTC. NULL: there
-                                   is no device code yet; the model predicts the variant, and the
-                                   tuner skips it. `sources`, `defines`, `plan` and `tolerance`
-                                   may then be NULL too. */
+    const char *source;         /* "kkt_solve/kkt_solve.cu": the file given to NVRTC. NULL without
+                                   `library`: there is no device code yet; the model predicts the
+                                   variant, and the tuner skips it. `sources`, `defines`, `plan`
+                                   and `tolerance` may then be NULL too. */
     const char *const *sources; /* that file and all project headers it includes, NULL-terminated,
                                    relative to kernels/: what kernel_hash covers */
+    /* The library whose routines the plan calls ("cublas"); NULL: none. `source` is NULL where the
+     * plan has no kernel of its own beside them. Such a variant is a baseline (style library): it
+     * is verified and timed like any other, and never chosen, exported or run in a pipeline. */
+    const char *library;
+    const char *const *routines; /* those that its plans call, NULL-terminated: kernel_hash covers
+                                    their names */
     /* Whether a configuration makes sense at all on this problem and architecture. False with
      * one line in `reason` ("heads_per_block 4 does not divide Hv/Hk = 2"). Constraints only
      * prune: everything they let pass must run right or be infeasible by the model. */
@@ -188,6 +200,9 @@ typedef struct kkt_variant {
                     kkt_text *out);
     void (*plan)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                  kkt_plan *out);
+    /* Workspace of this variant beyond the family's tensors, whose indices follow theirs; returns
+     * its number. NULL: none. */
+    int (*workspace)(const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
     /* Relative Frobenius tolerance of this configuration's precision path on an input case. */
     double (*tolerance)(const kkt_values *problem, const kkt_values *config, int input_case);
     /* Unit roundoff of that path's arithmetic: how far ill-conditioned inputs may move a result.
@@ -281,11 +296,20 @@ bool kkt_kernel_problem_valid(const kkt_kernel *kernel, const kkt_values *proble
 /* By name; KKT_ERR_INPUT lists what exists. */
 kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error *err);
 const kkt_variant *kkt_kernel_variant(const kkt_kernel *kernel, kkt_style_id style); /* or NULL */
+/* Whether a variant can be run: it has device code, or calls a library. */
+bool kkt_variant_runs(const kkt_variant *variant);
+/* Whether a variant is for choosing: it has device code and calls no library. */
+bool kkt_variant_tuned(const kkt_variant *variant);
+/* All tensors of a plan: the family's, then the variant's workspace. `variant` may be NULL; `out`
+ * has room for KKT_TENSORS_MAX. Returns their number. */
+int kkt_variant_tensors(const kkt_kernel *kernel, const kkt_variant *variant,
+                        const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
 
 /* A device source by its path relative to kernels/ ("device/fragment.cuh"), embedded at build
  * time. NULL where there is none. The bytes are NUL-terminated; length excludes the NUL. */
 const char *kkt_device_source(const char *path, size_t *length);
-/* SHA-256 (hex) over the bytes of the variant's `sources`, one after the other in that order. */
+/* SHA-256 (hex) over the bytes of the variant's `sources`, one after the other in that order, and
+ * the names of the library's routines, where it calls some. */
 void kkt_variant_hash(const kkt_variant *variant, char out[65]);
 /* All -D options of a configuration: parameters' macros in table order, then `defines`; lines
  * "NAME=value\n" appended to `out`. */

@@ -103,6 +103,10 @@ static void sources_are_embedded_whole(void **state) {
                 kkt_sha256_add(all, text, length);
                 free(text);
             }
+            if (variant->library)
+                kkt_sha256_add(all, variant->library, strlen(variant->library) + 1);
+            for (const char *const *name = variant->routines; name && *name; name++)
+                kkt_sha256_add(all, *name, strlen(*name) + 1);
             char expected[65], hash[65];
             kkt_sha256_close(all, expected);
             kkt_variant_hash(variant, hash);
