@@ -28,6 +28,8 @@ typedef struct captured {
     long long n;
     float factor;
     bool early; /* launched while the one before it ends: takes half the time */
+    void (*host)(const void *arguments); /* what a library enqueued; NULL: a kernel */
+    unsigned char arguments[128];
 } captured;
 struct CUgraph_st {
     int count;
@@ -51,6 +53,9 @@ void kkt_stub_launches(unsigned *toys, unsigned *flushes) {
     *toys = gpu.toy_launches;
     *flushes = gpu.flushes;
 }
+
+/* What the stub of cuBLAS enqueues on the one stream. */
+CUresult kkt_stub_enqueue(void (*host)(const void *arguments), const void *arguments, size_t size);
 
 /* The driver's old name, which the worker asks for; cuda.h knows the newer one alone. */
 #undef cuEventElapsedTime
@@ -338,6 +343,23 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     return CUDA_SUCCESS;
 }
 
+CUresult kkt_stub_enqueue(void (*host)(const void *arguments), const void *arguments, size_t size) {
+    captured call = {.host = host};
+    if (size > sizeof call.arguments || gpu.sticky != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (gpu.capturing == NULL) {
+        host(arguments);
+        return CUDA_SUCCESS;
+    }
+    memcpy(call.arguments, arguments, size);
+    if (gpu.capturing->count == CAPTURED_MAX) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    gpu.capturing->launches[gpu.capturing->count++] = call;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     *stream = (CUstream)&gpu;
     return flags == CU_STREAM_DEFAULT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -373,7 +395,11 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     const struct CUgraph_st *graph = (const struct CUgraph_st *)exec;
     gpu.graph_launches++;
     for (int i = 0; i < graph->count; i++) {
-        run_toy(&graph->launches[i]);
+        if (graph->launches[i].host != NULL) {
+            graph->launches[i].host(graph->launches[i].arguments);
+        } else {
+            run_toy(&graph->launches[i]);
+        }
         gpu.now_us += LAUNCH_US * (graph->launches[i].early ? 0.5 : 1.0) +
                       0.001 * (double)(gpu.graph_launches * 7 % 13);
     }

@@ -55,7 +55,7 @@ typedef struct kkt_measure_request {
     const kkt_device *device;
     const kkt_values *problem;
     const kkt_values *config;
-    const void *cubin;
+    const void *cubin; /* NULL where the variant has no source */
     size_t cubin_size;
     const kkt_prediction *prediction;
     const kkt_policy *policy;
@@ -78,6 +78,8 @@ typedef struct kkt_chain_request {
     size_t count;
     kkt_launch_order order;
 } kkt_chain_request;
+
+#define KKT_LIBRARY_VERSION_BYTES 32
 
 /* What hardware counters say of a candidate. */
 typedef enum kkt_count_state {
@@ -122,6 +124,11 @@ typedef struct kkt_backend_type {
      * cannot. */
     kkt_status (*chain)(kkt_backend *backend, const kkt_chain_request *request,
                         kkt_measure_result *out, kkt_error *err);
+    /* Whether the routines of a library (kkt_variant.library) can be called, and its version,
+     * "13.1.0". KKT_ERR_MISSING in one line where they cannot. NULL: nothing is called, for times
+     * are made up. */
+    kkt_status (*library)(kkt_backend *backend, const kkt_arch *arch, const char *name,
+                          char version[KKT_LIBRARY_VERSION_BYTES], kkt_error *err);
     /* Hardware counters of a candidate that was measured before, in a process of its own: never
      * beside a timing. What cannot be counted is a result; an error ends the run (no worker can be
      * started). NULL where the backend has none. */

@@ -106,7 +106,7 @@ static CUresult bind_chunk_inputs(kkt_bench *bench, const kkt_measure_request *r
     kkt_chunk_inputs *place = chunk_place(bench, chunk);
     if (place->chunk != chunk) {
         const kkt_host_tensors view = inputs_view(bench, true);
-        kkt_bind_list(kernel, request->problem, request->config, &place->bound);
+        kkt_bind_list(request, request->problem, &place->bound);
         CUresult result = kkt_bind_inputs(&bench->gpu, &place->slab, &view, &place->bound);
         if (result != CUDA_SUCCESS) {
             return result;
@@ -126,7 +126,7 @@ CUresult kkt_bench_upload(kkt_bench *bench, const kkt_measure_request *request) 
         return CUDA_SUCCESS;
     }
     const kkt_host_tensors view = inputs_view(bench, false);
-    kkt_bind_list(request->kernel, request->problem, request->config, &bench->bound);
+    kkt_bind_list(request, request->problem, &bench->bound);
     CUresult result = kkt_bind_inputs(&bench->gpu, &bench->input_slab, &view, &bench->bound);
     bench->uploaded = result == CUDA_SUCCESS;
     return result;
@@ -148,7 +148,7 @@ static CUresult bind_full(kkt_bench *bench, const kkt_measure_request *request,
         }
     }
     for (int set = 0; set < KKT_BENCH_SETS; set++) {
-        kkt_bind_list(request->kernel, request->problem, request->config, &sets[set]);
+        kkt_bind_list(request, request->problem, &sets[set]);
         for (int i = 0; i < sets[set].count; i++) {
             if (sets[set].t[i].tensor.role == KKT_TENSOR_INPUT) {
                 sets[set].t[i].data = bound.t[i].data;
@@ -277,7 +277,7 @@ static CUresult reserve_widest(kkt_bench *bench, const kkt_measure_request *requ
     size_t widest = 0;
     for (size_t i = 0; i < count; i++) {
         kkt_bindings list;
-        kkt_bind_list(requests[i].kernel, requests[i].problem, requests[i].config, &list);
+        kkt_bind_list(&requests[i], requests[i].problem, &list);
         size_t need = kkt_bind_outputs_need(&list);
         widest = need > widest ? need : widest;
     }

@@ -132,11 +132,12 @@ typedef struct kkt_timed {
     const kkt_policy *policy;
     kkt_measure_result *result; /* samples and figures go here */
     CUgraphExec graphs[KKT_BENCH_SETS];
-    double seconds;              /* spent so far */
-    size_t launches;             /* so far, for taking the sets in turn */
-    int dropped;                 /* batches thrown away because the GPU was slowed down */
-    unsigned long long throttle; /* reasons seen while kept samples were taken */
-    int64_t throttled;           /* samples kept although there were such reasons */
+    CUgraphExec before[KKT_BENCH_SETS]; /* run before each launch of those; NULL: nothing is */
+    double seconds;                     /* spent so far */
+    size_t launches;                    /* so far, for taking the sets in turn */
+    int dropped;                        /* batches thrown away because the GPU was slowed down */
+    unsigned long long throttle;        /* reasons seen while kept samples were taken */
+    int64_t throttled;                  /* samples kept although there were such reasons */
     bool done;
 } kkt_timed;
 

@@ -11,10 +11,8 @@ typedef struct fitting {
 } fitting;
 
 static int list_tensors(const kkt_measure_request *request, kkt_tensor out[KKT_TENSORS_MAX]) {
-    memset(out, 0, KKT_TENSORS_MAX * sizeof *out);
-    return request->kernel->tensors
-               ? request->kernel->tensors(request->problem, request->config, out)
-               : 0;
+    return kkt_variant_tensors(request->kernel, request->variant, request->problem, request->config,
+                               out);
 }
 
 static int find_tensor(const kkt_chain_fit *fit, const char *name) {

@@ -14,6 +14,10 @@ bool kkt_bench_failed(kkt_bench *bench, kkt_measure_result *result, const char *
     }
     char text[256];
     kkt_driver_error_text(&bench->gpu.driver, status, text, sizeof text);
+    if (bench->gpu.library_error[0] != '\0') { /* it says more */
+        snprintf(text, sizeof text, "%s", bench->gpu.library_error);
+        bench->gpu.library_error[0] = '\0';
+    }
     kkt_measure_result_set(result, KKT_OUTCOME_LAUNCH_FAILED, "%s: %s", what, text);
     bench->replace = bench->replace || kkt_driver_context_lost(status);
     bench->lost = bench->lost || kkt_driver_device_lost(status);
@@ -56,7 +60,7 @@ static CUresult run_once(kkt_gpu *gpu, const kkt_program *program, const kkt_sla
                          const kkt_bindings *bindings) {
     CUresult result = kkt_poison(gpu, outputs);
     if (result == CUDA_SUCCESS) {
-        result = kkt_program_launch(gpu, program, bindings);
+        result = kkt_program_launch(gpu, program, bindings, KKT_STEPS_ALL);
     }
     CUresult waited = gpu->driver.stream_wait(gpu->stream);
     return result != CUDA_SUCCESS ? result : waited;
@@ -69,7 +73,7 @@ kkt_outcome kkt_bench_once(kkt_bench *bench, const kkt_measure_request *request,
     kkt_bindings bindings;
     char what[160];
     int damaged = -1;
-    kkt_bind_list(request->kernel, problem, request->config, &bindings);
+    kkt_bind_list(request, problem, &bindings);
     CUresult status = kkt_bind_inputs(gpu, &bench->small_input_slab, tensors, &bindings);
     if (status == CUDA_SUCCESS) {
         status = kkt_bind_outputs(gpu, &bench->small_output_slab, &bindings);

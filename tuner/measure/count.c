@@ -93,7 +93,7 @@ static bool warm_up(counted *c) {
     const kkt_driver *driver = &c->bench->gpu.driver;
     kkt_gpu *gpu = &c->bench->gpu;
     size_t flush_bytes = (size_t)c->request->policy->flush_bytes;
-    CUresult status = kkt_program_launch(gpu, &c->program, &c->sets[0]);
+    CUresult status = kkt_program_launch(gpu, &c->program, &c->sets[0], KKT_STEPS_ALL);
     if (status == CUDA_SUCCESS) {
         status = driver->stream_wait(gpu->stream);
     }
@@ -114,7 +114,7 @@ static CUresult run_range(counted *c, int range) {
     kkt_gpu *gpu = &c->bench->gpu;
     CUresult status = CUDA_SUCCESS;
     if (range != RANGE_DRAIN) {
-        status = kkt_program_launch(gpu, &c->program, &c->sets[0]);
+        status = kkt_program_launch(gpu, &c->program, &c->sets[0], KKT_STEPS_TIMED);
     }
     if (status == CUDA_SUCCESS && range != RANGE_KERNEL) {
         status = drain(c);
@@ -125,7 +125,10 @@ static CUresult run_range(counted *c, int range) {
 /* One range of one pass. False: the driver failed, or (`*cupti` not 0) the profiler. */
 static bool count_range(counted *c, int range, int *cupti) {
     kkt_gpu *gpu = &c->bench->gpu;
-    CUresult status = kkt_gpu_flush(gpu, (size_t)c->request->policy->flush_bytes);
+    CUresult status = kkt_program_launch(gpu, &c->program, &c->sets[0], KKT_STEPS_BEFORE);
+    if (status == CUDA_SUCCESS) {
+        status = kkt_gpu_flush(gpu, (size_t)c->request->policy->flush_bytes);
+    }
     if (status == CUDA_SUCCESS) {
         status = gpu->driver.stream_wait(gpu->stream);
     }

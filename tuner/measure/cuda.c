@@ -347,6 +347,11 @@ static kkt_status cuda_run(kkt_backend *backend, const kkt_measure_request *requ
     return status;
 }
 
+static kkt_status cuda_library(kkt_backend *backend, const kkt_arch *arch, const char *name,
+                               char version[KKT_LIBRARY_VERSION_BYTES], kkt_error *err) {
+    return kkt_link_library(&backend->link, arch, name, version, err);
+}
+
 /* The timing worker only waits meanwhile. */
 static kkt_status cuda_count(kkt_backend *backend, const kkt_measure_request *request,
                              kkt_counts *out, kkt_error *err) {
@@ -365,5 +370,6 @@ const kkt_backend_type kkt_backend_cuda = {
     .run = cuda_run,
     .retime = cuda_retime,
     .chain = cuda_chain,
+    .library = cuda_library,
     .count = cuda_count,
 };

@@ -44,4 +44,9 @@ kkt_status kkt_link_result(kkt_link *link, double seconds, kkt_measure_result *o
 void kkt_link_count(kkt_link *link, const kkt_measure_request *request, double seconds,
                     kkt_counts *out);
 
+/* Asks the worker for a library. Whatever goes wrong is KKT_ERR_MISSING: a run goes on without the
+ * baselines that call it. In cuda_library.c. */
+kkt_status kkt_link_library(kkt_link *link, const kkt_arch *arch, const char *name,
+                            char version[KKT_LIBRARY_VERSION_BYTES], kkt_error *err);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tuner/measure/count.h"
+#include "tuner/measure/library/library.h"
 
 #define RETIME_MOST 1024 /* candidates of one message */
 
@@ -79,7 +80,7 @@ static bool serve_measure(server *s, kkt_unpacker *in) {
     if (kkt_wire_unpack_request(in, s->lookup, &decoded, &error) != KKT_OK) {
         return answer_error(s, &error);
     }
-    if (!kkt_unpack_done(in) || decoded.request.cubin_size == 0) {
+    if (!kkt_unpack_done(in) || kkt_wire_lacks_code(&decoded.request)) {
         return damaged(s, "measure");
     }
     if (kkt_bench_inputs(&s->bench, &decoded.request, &error) != KKT_OK) {
@@ -124,7 +125,7 @@ static kkt_status unpack_requests(server *s, kkt_unpacker *in, size_t count,
             return status;
         }
         requests[i] = decoded[i].request;
-        if (requests[i].kernel != requests[0].kernel || requests[i].cubin_size == 0 ||
+        if (requests[i].kernel != requests[0].kernel || kkt_wire_lacks_code(&requests[i]) ||
             !kkt_values_equal(&requests[0].kernel->problem, requests[0].problem,
                               requests[i].problem)) {
             return kkt_fail(err, KKT_ERR_INPUT, 0, "finalists are not of one kernel and problem");
@@ -242,7 +243,7 @@ static bool serve_run(server *s, kkt_unpacker *in) {
         return answer_error(s, &error);
     }
     int64_t count = kkt_unpack_i64(in);
-    if (!kkt_unpack_done(in) || decoded.request.cubin_size == 0 || count < 0 ||
+    if (!kkt_unpack_done(in) || kkt_wire_lacks_code(&decoded.request) || count < 0 ||
         count > KKT_TENSORS_MAX) {
         return damaged(s, "run");
     }
@@ -263,7 +264,7 @@ static bool serve_count(server *s, kkt_unpacker *in) {
     if (kkt_wire_unpack_request(in, s->lookup, &decoded, &error) != KKT_OK) {
         return answer_error(s, &error);
     }
-    if (!kkt_unpack_done(in) || decoded.request.cubin_size == 0) {
+    if (!kkt_unpack_done(in) || kkt_wire_lacks_code(&decoded.request)) {
         return damaged(s, "count");
     }
     if (kkt_bench_inputs(&s->bench, &decoded.request, &error) != KKT_OK) {
@@ -278,6 +279,20 @@ static bool serve_count(server *s, kkt_unpacker *in) {
     kkt_count(&s->counting, &s->bench, &decoded.request, &counts);
     kkt_wire_pack_counts(&payload, &counts, s->bench.replace || s->bench.lost);
     return answer(s, KKT_WIRE_COUNTS, &payload);
+}
+
+static bool serve_library(server *s, kkt_unpacker *in) {
+    kkt_error error = {0};
+    kkt_packer payload = {0};
+    const kkt_library *library = NULL;
+    const char *name = kkt_unpack_string(in);
+    if (!kkt_unpack_done(in)) {
+        return damaged(s, "library");
+    }
+    bool there = kkt_library_open(&s->bench.gpu, name, &library, &error) == KKT_OK;
+    kkt_pack_string(&payload, there ? library->version : "");
+    kkt_pack_string(&payload, there ? "" : error.message);
+    return answer(s, KKT_WIRE_LIBRARY, &payload);
 }
 
 static bool serve(server *s, const kkt_frame *frame) {
@@ -303,6 +318,8 @@ static bool serve(server *s, const kkt_frame *frame) {
         return serve_chain(s, &in);
     case KKT_WIRE_RUN:
         return serve_run(s, &in);
+    case KKT_WIRE_LIBRARY:
+        return serve_library(s, &in);
     default:
         return damaged(s, "unknown");
     }

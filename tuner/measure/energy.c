@@ -111,7 +111,9 @@ void kkt_timed_energy(kkt_bench *bench, kkt_timed *timed) {
     kkt_measure_result *result = timed->result;
     double seconds = timed->policy->energy_seconds;
     bool sampled = result->run.outcome == KKT_OUTCOME_PREDICTED && result->run.sample_count > 0;
-    if (!sampled || !(seconds > 0.0) || isnan(kkt_nvml_energy_mj(bench->gpu.nvml))) {
+    /* Back to back there is no room for what each run needs prepared. */
+    if (!sampled || timed->before[0] != NULL || !(seconds > 0.0) ||
+        isnan(kkt_nvml_energy_mj(bench->gpu.nvml))) {
         return;
     }
     meter m = {.first_s = (double)NAN, .value_mj = (double)NAN};

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tuner/measure/library/library.h"
+
 #define HELPER_THREADS 256
 #define HELPER_BLOCKS_PER_SM 8
 #define ALIGNMENT 256
@@ -112,6 +114,7 @@ int kkt_gpu_others(const kkt_gpu *gpu) {
 
 void kkt_gpu_close(kkt_gpu *gpu) {
     /* The context and all in it end with the process. */
+    kkt_libraries_close(gpu);
     kkt_nvml_close(gpu->nvml);
     kkt_driver_close(&gpu->driver);
     memset(gpu, 0, sizeof *gpu);

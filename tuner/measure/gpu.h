@@ -19,6 +19,10 @@ typedef struct kkt_slab {
     size_t bytes, used;
 } kkt_slab;
 
+#define KKT_LIBRARIES_MAX 4
+
+typedef struct kkt_library kkt_library; /* measure/library/library.h */
+
 typedef struct kkt_gpu {
     kkt_driver driver;
     kkt_nvml *nvml; /* NULL: unknown */
@@ -32,6 +36,8 @@ typedef struct kkt_gpu {
     CUfunction flush, scan, compare;
     kkt_slab flush_slab, scan_slab;
     unsigned helper_blocks;
+    kkt_library *libraries;  /* KKT_LIBRARIES_MAX; NULL: none was asked for yet */
+    char library_error[200]; /* of the call that failed last, until it is told */
 } kkt_gpu;
 
 /* What kkt_scan of kernels/device/measure.cu finds in an output. */

@@ -3,16 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tuner/measure/library/library.h"
+
 #define PORTABLE_CLUSTER 8 /* a larger cluster must be asked for */
 
 /* ---- tensors ---- */
 
-void kkt_bind_list(const kkt_kernel *kernel, const kkt_values *problem, const kkt_values *config,
+void kkt_bind_list(const kkt_measure_request *request, const kkt_values *problem,
                    kkt_bindings *out) {
     kkt_tensor tensors[KKT_TENSORS_MAX];
     memset(out, 0, sizeof *out);
-    memset(tensors, 0, sizeof tensors);
-    out->count = kernel->tensors(problem, config, tensors);
+    out->count =
+        kkt_variant_tensors(request->kernel, request->variant, problem, request->config, tensors);
     for (int i = 0; i < out->count; i++) {
         out->t[i].tensor = tensors[i];
         out->t[i].bytes = (size_t)kkt_tensor_bytes(&tensors[i]);
@@ -121,6 +123,9 @@ CUresult kkt_check_guards(kkt_gpu *gpu, const kkt_bindings *bindings, int *damag
 /* ---- code ---- */
 
 CUresult kkt_program_load(kkt_gpu *gpu, const void *cubin, kkt_program *out) {
+    if (cubin == NULL) {
+        return CUDA_SUCCESS;
+    }
     if (out->module_count == KKT_MODULES_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -164,27 +169,53 @@ static CUresult prepare_function(kkt_gpu *gpu, const kkt_launch *launch, CUfunct
     return result;
 }
 
+/* The function of the plan's next step, in the module that was loaded last. */
+static CUresult find_function(kkt_gpu *gpu, kkt_program *program, const kkt_launch *launch,
+                              char *what, size_t size) {
+    const char *step = "entry point";
+    CUfunction function = NULL;
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    if (program->module_count > 0) {
+        result = gpu->driver.module_function(&function, program->modules[program->module_count - 1],
+                                             launch->entry);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = prepare_function(gpu, launch, function, &step);
+    }
+    if (result != CUDA_SUCCESS) {
+        snprintf(what, size, "%s of %s", step, launch->entry);
+    }
+    program->functions[program->plan.launch_count] = function;
+    program->libraries[program->plan.launch_count] = NULL;
+    program->routines[program->plan.launch_count] = NULL;
+    return result;
+}
+
+/* The routine of the plan's next step, which a library has. */
+static CUresult find_routine(kkt_gpu *gpu, kkt_program *program, const kkt_launch *launch,
+                             char *what, size_t size) {
+    const int at = program->plan.launch_count;
+    program->functions[at] = NULL;
+    return kkt_library_routine(gpu, launch, &program->libraries[at], &program->routines[at], what,
+                               size)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_NOT_FOUND;
+}
+
 CUresult kkt_program_append(kkt_gpu *gpu, kkt_program *program, const kkt_plan *plan, char *what,
                             size_t size) {
-    CUmodule module = program->modules[program->module_count - 1];
     for (int i = 0; i < plan->launch_count; i++) {
         const kkt_launch *launch = &plan->launches[i];
-        const char *step = "entry point";
-        CUfunction function = NULL;
         if (program->plan.launch_count == KKT_LAUNCHES_MAX) {
             snprintf(what, size, "%s is launch %d, and a plan has %d at most", launch->entry,
                      KKT_LAUNCHES_MAX + 1, KKT_LAUNCHES_MAX);
             return CUDA_ERROR_INVALID_VALUE;
         }
-        CUresult result = gpu->driver.module_function(&function, module, launch->entry);
-        if (result == CUDA_SUCCESS) {
-            result = prepare_function(gpu, launch, function, &step);
-        }
+        CUresult result = launch->library != NULL ? find_routine(gpu, program, launch, what, size)
+                                                  : find_function(gpu, program, launch, what, size);
         if (result != CUDA_SUCCESS) {
-            snprintf(what, size, "%s of %s", step, launch->entry);
             return result;
         }
-        program->functions[program->plan.launch_count] = function;
         program->plan.launches[program->plan.launch_count++] = *launch;
     }
     return CUDA_SUCCESS;
@@ -342,12 +373,52 @@ static CUresult launch_one(kkt_gpu *gpu, const kkt_launch *launch, CUfunction fu
     return gpu->driver.launch(&config, function, pointers, NULL);
 }
 
-CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program,
-                            const kkt_bindings *bindings) {
+/* A library's step: tensors by their addresses, everything else as integers. */
+static CUresult call_routine(kkt_gpu *gpu, const kkt_program *program, int step,
+                             const kkt_bindings *bindings) {
+    const kkt_launch *launch = &program->plan.launches[step];
+    kkt_call_value values[KKT_ARGS_MAX];
+    for (int i = 0; i < launch->arg_count; i++) {
+        const kkt_arg *arg = &launch->args[i];
+        if (arg->kind == KKT_ARG_TENSOR) {
+            values[i].pointer = bindings->t[arg->tensor].data;
+        } else {
+            values[i].integer = arg->integer;
+        }
+    }
+    return kkt_library_call(gpu, program->libraries[step], program->routines[step], values);
+}
+
+/* The first timed step; the number of steps where none is. */
+static int first_timed(const kkt_program *program) {
+    int first = 0;
+    while (first < program->plan.launch_count && program->plan.launches[first].untimed) {
+        first++;
+    }
+    return first;
+}
+
+bool kkt_program_prepares(const kkt_program *program) {
+    return first_timed(program) > 0;
+}
+
+static bool is_among(const kkt_program *program, int step, kkt_program_steps steps) {
+    const bool untimed = program->plan.launches[step].untimed;
+    return steps == KKT_STEPS_ALL || (steps == KKT_STEPS_TIMED && !untimed) ||
+           (steps == KKT_STEPS_BEFORE && step < first_timed(program));
+}
+
+CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings,
+                            kkt_program_steps steps) {
     for (int i = 0; i < program->plan.launch_count; i++) {
         const kkt_launch *launch = &program->plan.launches[i];
         bool early = program->overlapped && launch->waits && i > 0;
-        CUresult result = launch_one(gpu, launch, program->functions[i], bindings, early);
+        if (!is_among(program, i, steps)) {
+            continue;
+        }
+        CUresult result = program->routines[i] != NULL
+                              ? call_routine(gpu, program, i, bindings)
+                              : launch_one(gpu, launch, program->functions[i], bindings, early);
         if (result != CUDA_SUCCESS) {
             return result;
         }
@@ -356,7 +427,7 @@ CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program,
 }
 
 CUresult kkt_program_graph(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings,
-                           CUgraphExec *out) {
+                           kkt_program_steps steps, CUgraphExec *out) {
     const kkt_driver *driver = &gpu->driver;
     CUgraph graph = NULL;
     *out = NULL;
@@ -364,7 +435,7 @@ CUresult kkt_program_graph(kkt_gpu *gpu, const kkt_program *program, const kkt_b
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = kkt_program_launch(gpu, program, bindings);
+    result = kkt_program_launch(gpu, program, bindings, steps);
     CUresult ended = driver->capture_end(gpu->stream, &graph);
     result = result != CUDA_SUCCESS ? result : ended;
     if (result == CUDA_SUCCESS) {

@@ -16,8 +16,9 @@ typedef struct kkt_bindings {
     kkt_device_tensor t[KKT_TENSORS_MAX];
 } kkt_bindings;
 
-/* Starts the list from the kernel's tensors; nothing is bound yet. */
-void kkt_bind_list(const kkt_kernel *kernel, const kkt_values *problem, const kkt_values *config,
+/* Starts the list from the kernel's tensors and the variant's workspace, for `problem`; nothing is
+ * bound yet. */
+void kkt_bind_list(const kkt_measure_request *request, const kkt_values *problem,
                    kkt_bindings *out);
 /* Puts the inputs into `slab`, guarded, and copies their values from `host`. */
 CUresult kkt_bind_inputs(kkt_gpu *gpu, kkt_slab *slab, const kkt_host_tensors *host,
@@ -38,11 +39,14 @@ typedef struct kkt_program {
     int module_count;
     CUmodule modules[KKT_MODULES_MAX];
     kkt_plan plan;
-    CUfunction functions[KKT_LAUNCHES_MAX];
+    CUfunction functions[KKT_LAUNCHES_MAX];         /* of a library's step: NULL, ... */
+    const kkt_library *libraries[KKT_LAUNCHES_MAX]; /* ... and these two are set */
+    const struct kkt_routine *routines[KKT_LAUNCHES_MAX];
     bool overlapped; /* launches that wait by themselves begin while the one before them ends */
 } kkt_program;
 
-/* Loads a cubin, beside what is loaded already: `out` is zero at first. */
+/* Loads a cubin, beside what is loaded already: `out` is zero at first. NULL: there is none, for
+ * the plan calls a library alone. */
 CUresult kkt_program_load(kkt_gpu *gpu, const void *cubin, kkt_program *out);
 void kkt_program_unload(kkt_gpu *gpu, kkt_program *program);
 /* Makes the plan and sets what its functions need (shared memory, carve-out, cluster). `what`
@@ -53,10 +57,20 @@ CUresult kkt_program_prepare(kkt_gpu *gpu, kkt_program *program, const kkt_measu
  * INVALID_VALUE with `what` where there are more than a program can hold. */
 CUresult kkt_program_append(kkt_gpu *gpu, kkt_program *program, const kkt_plan *plan, char *what,
                             size_t size);
-/* Launches the whole plan (asynchronous). */
-CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings);
-/* The plan as a graph; launched with driver.graph_launch. */
+/* Which steps of a plan. */
+typedef enum kkt_program_steps {
+    KKT_STEPS_BEFORE, /* untimed, before the first timed one */
+    KKT_STEPS_TIMED,
+    KKT_STEPS_ALL
+} kkt_program_steps;
+
+/* Whether there is anything to run before each timed run. */
+bool kkt_program_prepares(const kkt_program *program);
+/* Launches steps of the plan (asynchronous). */
+CUresult kkt_program_launch(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings,
+                            kkt_program_steps steps);
+/* The same steps as a graph; launched with driver.graph_launch. */
 CUresult kkt_program_graph(kkt_gpu *gpu, const kkt_program *program, const kkt_bindings *bindings,
-                           CUgraphExec *out);
+                           kkt_program_steps steps, CUgraphExec *out);
 
 #endif

@@ -35,8 +35,14 @@ static CUresult take_samples(kkt_bench *bench, kkt_timed *timed, size_t count, f
     CUstream stream = bench->gpu.stream;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        CUgraphExec graph = timed->graphs[timed->launches++ % KKT_BENCH_SETS];
-        result = kkt_gpu_flush(&bench->gpu, (size_t)timed->policy->flush_bytes);
+        size_t set = timed->launches++ % KKT_BENCH_SETS;
+        CUgraphExec graph = timed->graphs[set];
+        if (timed->before[set] != NULL) {
+            result = driver->graph_launch(timed->before[set], stream);
+        }
+        if (result == CUDA_SUCCESS) {
+            result = kkt_gpu_flush(&bench->gpu, (size_t)timed->policy->flush_bytes);
+        }
         if (result == CUDA_SUCCESS) {
             result = driver->event_record(bench->events[2 * i], stream);
         }
@@ -101,7 +107,12 @@ bool kkt_timed_open(kkt_bench *bench, const kkt_program *program,
         return false;
     }
     for (int i = 0; i < KKT_BENCH_SETS; i++) {
-        CUresult status = kkt_program_graph(&bench->gpu, program, &sets[i], &out->graphs[i]);
+        CUresult status =
+            kkt_program_graph(&bench->gpu, program, &sets[i], KKT_STEPS_TIMED, &out->graphs[i]);
+        if (status == CUDA_SUCCESS && kkt_program_prepares(program)) {
+            status = kkt_program_graph(&bench->gpu, program, &sets[i], KKT_STEPS_BEFORE,
+                                       &out->before[i]);
+        }
         if (kkt_bench_failed(bench, result, "graph of the plan", status)) {
             return false;
         }
@@ -161,10 +172,13 @@ static void note_others(const kkt_bench *bench, kkt_measure_result *result) {
 void kkt_timed_close(kkt_bench *bench, kkt_timed *timed) {
     kkt_measure_result *result = timed->result;
     for (int i = 0; i < KKT_BENCH_SETS; i++) {
-        if (timed->graphs[i] != NULL && !bench->replace) {
-            bench->gpu.driver.graph_exec_destroy(timed->graphs[i]);
+        CUgraphExec *const both[] = {&timed->graphs[i], &timed->before[i]};
+        for (size_t g = 0; g < sizeof both / sizeof *both; g++) {
+            if (*both[g] != NULL && !bench->replace) {
+                bench->gpu.driver.graph_exec_destroy(*both[g]);
+            }
+            *both[g] = NULL;
         }
-        timed->graphs[i] = NULL;
     }
     if (result->run.outcome == KKT_OUTCOME_PREDICTED && result->run.sample_count > 0) {
         kkt_throttle_text(timed->throttle, result->throttle, sizeof result->throttle);

@@ -124,6 +124,9 @@ kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
     out->prediction.predicted_us = kkt_unpack_real(in);
     out->prediction.lower_bound_us = kkt_unpack_real(in);
     request->cubin = kkt_unpack_blob(in, &request->cubin_size);
+    if (request->cubin_size == 0) {
+        request->cubin = NULL;
+    }
     request->problem = &out->problem;
     request->config = &out->config;
     request->policy = &out->policy;
@@ -137,6 +140,11 @@ kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
                         reason);
     }
     return KKT_OK;
+}
+
+bool kkt_wire_lacks_code(const kkt_measure_request *request) {
+    const kkt_variant *variant = request->variant;
+    return request->cubin_size == 0 && (variant->source != NULL || variant->library == NULL);
 }
 
 void kkt_wire_pack_chain(kkt_packer *out, const kkt_chain_request *request) {

@@ -15,6 +15,7 @@ typedef enum kkt_wire_kind {
     KKT_WIRE_RUN,       /* parent: one request, then TENSORs; READY, RESULT, then TENSORs */
     KKT_WIRE_CHAIN,     /* parent: a pipeline; answer READY once inputs are there, then RESULT */
     KKT_WIRE_COUNT,     /* parent, to the counting worker: one request; READY, then COUNTS */
+    KKT_WIRE_LIBRARY,   /* parent: a library's name; answer LIBRARY: its version, or "" and why */
     KKT_WIRE_TENSOR,
     KKT_WIRE_INFO,
     KKT_WIRE_READY,
@@ -39,6 +40,9 @@ void kkt_wire_pack_request(kkt_packer *out, const kkt_measure_request *request);
 /* KKT_ERR_INPUT where the bytes are no valid request; the reader may be left anywhere then. */
 kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
                                    kkt_wire_request *out, kkt_error *err);
+
+/* Whether a request is without code, and its variant is not one that calls a library alone. */
+bool kkt_wire_lacks_code(const kkt_measure_request *request);
 
 /* A pipeline as decoded; as kkt_wire_request. The whole kernel has no cubin. */
 typedef struct kkt_wire_chain {
