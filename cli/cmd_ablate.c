@@ -52,7 +52,7 @@ typedef struct job {
 
 static bool has_device_code(const kkt_kernel *kernel) {
     for (size_t i = 0; i < kernel->variant_count; i++) {
-        if (kernel->variants[i]->source) {
+        if (kkt_variant_tuned(kernel->variants[i])) {
             return true;
         }
     }
@@ -71,7 +71,7 @@ static kkt_status choose_variant(job *j, kkt_error *err) {
                         kernel->name);
     }
     j->options.variant = style ? kkt_kernel_variant(kernel, style->id) : NULL;
-    if (j->options.variant && j->options.variant->source) {
+    if (j->options.variant && kkt_variant_tuned(j->options.variant)) {
         return KKT_OK;
     }
     return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s' with device code", kernel->name,

@@ -73,9 +73,10 @@ static kkt_status run_on_gpu(job *j, kkt_error *err) {
     int64_t tag;
     kkt_status status = kkt_gpu_session_submit(&j->gpu, j->with.kernel, j->with.variant,
                                                &j->problem, &j->with.config, 0, err);
-    if (status == KKT_OK)
+    const bool compiled = j->with.variant->source != NULL;
+    if (status == KKT_OK && compiled)
         status = kkt_gpu_session_next(&j->gpu, &tag, &built, err);
-    if (status == KKT_OK && !built.ok)
+    if (status == KKT_OK && compiled && !built.ok)
         status = kkt_fail(err, KKT_ERR_MISSING, 0, "%s does not compile: %.300s",
                           j->with.variant->source,
                           built.timed_out ? "it took too long"

@@ -41,8 +41,8 @@ static kkt_status choose_variant(job *j, kkt_error *err) {
     if (style)
         j->variant = kkt_kernel_variant(kernel, style->id);
     for (size_t i = 0; !name && !j->variant && i < kernel->variant_count; i++)
-        j->variant = kernel->variants[i]->source ? kernel->variants[i] : NULL;
-    if (j->variant && j->variant->source && kernel->reference)
+        j->variant = kkt_variant_tuned(kernel->variants[i]) ? kernel->variants[i] : NULL;
+    if (j->variant && kkt_variant_runs(j->variant) && kernel->reference)
         return KKT_OK;
     if (name)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no style '%.40s' with device code",
@@ -149,13 +149,14 @@ static kkt_status check_next(job *j, int64_t turn, kkt_error *err) {
     kkt_compile_result built = {0};
     int64_t tag = turn;
     kkt_status status = KKT_OK;
-    if (j->gpu.type->needs_cubin)
+    const bool needs_code = j->gpu.type->needs_cubin && j->variant->source;
+    if (needs_code)
         status = kkt_gpu_session_next(&j->gpu, &tag, &built, err);
     if (status != KKT_OK)
         return status;
     verified *row = &j->rows[tag];
-    status = j->gpu.type->needs_cubin && !built.ok ? note_failed_build(row, &built)
-                                                   : check_one(j, row, &built, err);
+    status =
+        needs_code && !built.ok ? note_failed_build(row, &built) : check_one(j, row, &built, err);
     j->failed += row->outcome != KKT_OUTCOME_OK;
     kkt_compile_result_free(&built);
     return status;
@@ -229,6 +230,10 @@ static kkt_status read_sources(job *j, kkt_error *err) {
     if (backend && strncmp(backend, "fake", 4) == 0)
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "--sources needs the backend cuda: fake runs no device code");
+    if (!j->variant->source)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "--sources is for device code, and this style of %s calls %s alone",
+                        j->kernel->name, j->variant->library);
     return kkt_source_folder_read(folder, j->variant->source, &j->sources, err);
 }
 

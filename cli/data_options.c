@@ -22,7 +22,7 @@ static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
     *out = kernel->variants[0];
     if (!name) {
         for (size_t v = 0; v < kernel->variant_count; v++) {
-            if (kernel->variants[v]->source) {
+            if (kkt_variant_tuned(kernel->variants[v])) {
                 *out = kernel->variants[v];
                 break;
             }
@@ -46,7 +46,7 @@ kkt_status kkt_data_options_read(const kkt_args *args, bool device_code, kkt_dat
     if (status != KKT_OK)
         return status;
     out->variant = variant;
-    if (device_code && !variant->source)
+    if (device_code && !kkt_variant_runs(variant))
         return kkt_fail(err, KKT_ERR_INPUT, 0,
                         "kernel %s has no device code yet: the model alone knows it",
                         out->kernel->name);

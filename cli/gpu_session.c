@@ -73,7 +73,7 @@ void kkt_gpu_session_close(kkt_gpu_session *session) {
 kkt_status kkt_gpu_session_submit(kkt_gpu_session *session, const kkt_kernel *kernel,
                                   const kkt_variant *variant, const kkt_values *problem,
                                   const kkt_values *config, int64_t tag, kkt_error *err) {
-    if (!session->pool)
+    if (!session->pool || !variant->source)
         return KKT_OK;
     kkt_text defines = {0};
     kkt_compile_job job;

@@ -27,7 +27,7 @@ kkt_status kkt_gpu_session_open(const kkt_args *args, kkt_gpu_session *out, kkt_
 void kkt_gpu_session_close(kkt_gpu_session *session);
 
 /* Queues one configuration for the compiler; `tag` comes back with it. Backends that need no cubin
- * queue nothing. */
+ * queue nothing, nor does a variant that calls a library alone. */
 kkt_status kkt_gpu_session_submit(kkt_gpu_session *session, const kkt_kernel *kernel,
                                   const kkt_variant *variant, const kkt_values *problem,
                                   const kkt_values *config, int64_t tag, kkt_error *err);

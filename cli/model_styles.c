@@ -83,6 +83,14 @@ static int64_t config_value(const kkt_style_row *row, const char *name, int64_t 
     return at >= 0 ? row->config.v[at] : otherwise;
 }
 
+/* Whether a kernel has several styles that are shown. */
+static bool several_styles(const kkt_kernel *kernel) {
+    size_t count = 0;
+    for (size_t v = 0; v < kernel->variant_count; ++v)
+        count += kernel->variants[v]->library == NULL;
+    return count > 1;
+}
+
 /* "kkt_solve has no threads 384; known: 32, 64, 128, 256" */
 static void say_unlisted(kkt_style_row *row, const kkt_param *param, int64_t value) {
     kkt_text known = {0};
@@ -91,10 +99,11 @@ static void say_unlisted(kkt_style_row *row, const kkt_param *param, int64_t val
     if (param->count == 0)
         kkt_text_printf(&known, "%lld to %lld", (long long)param->low, (long long)param->high);
     /* Another style of the kernel may list the value. */
+    const bool several = several_styles(row->kernel);
     snprintf(row->missing, sizeof row->missing, "%s%s%s has no %s %lld; known: %s",
-             row->kernel->name, row->kernel->variant_count > 1 ? " " : "",
-             row->kernel->variant_count > 1 ? kkt_style_get(row->variant->style)->name : "",
-             param->name, (long long)value, kkt_text_get(&known));
+             row->kernel->name, several ? " " : "",
+             several ? kkt_style_get(row->variant->style)->name : "", param->name, (long long)value,
+             kkt_text_get(&known));
     kkt_text_free(&known);
 }
 
@@ -173,7 +182,8 @@ static void visit_all(const kkt_model_query *query, bool for_layouts,
     const kkt_kernel *const *kernels = kkt_kernels(&count);
     for (size_t k = 0; k < count && k < KKT_MODEL_KERNELS; ++k)
         for (size_t v = 0; query->kernel_usable[k] && v < kernels[k]->variant_count; ++v)
-            visit_variant(query, k, kernels[k]->variants[v], for_layouts, visit, context);
+            if (!kernels[k]->variants[v]->library) /* whose registers and memory nobody knows */
+                visit_variant(query, k, kernels[k]->variants[v], for_layouts, visit, context);
 }
 
 void kkt_model_styles(const kkt_model_query *query,

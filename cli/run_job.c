@@ -95,8 +95,9 @@ static kkt_status check_texts(const kkt_session_options *o, kkt_error *err) {
     kkt_status status = check_problem(o->kernel, o->problem, err);
     for (size_t v = 0; v < o->kernel->variant_count && status == KKT_OK; v++) {
         const kkt_param_table *table = &o->kernel->variants[v]->params;
-        if (o->variant && o->variant != o->kernel->variants[v]) {
-            continue; /* it may lack the parameters of the style asked for */
+        if (o->variant ? o->variant != o->kernel->variants[v]
+                       : o->kernel->variants[v]->library != NULL) {
+            continue; /* it may lack the parameters of the style asked for, a baseline any */
         }
         kkt_params_defaults(table, &values);
         status = kkt_params_parse(table, o->fixed ? o->fixed : "", &values, NULL, err);
@@ -111,7 +112,7 @@ static kkt_status parse_style(const char *name, kkt_session_options *o, kkt_erro
                         "a pipeline has no style of its own; leave --style out, or tune a kernel");
     }
     o->variant = style ? kkt_kernel_variant(o->kernel, style->id) : NULL;
-    if (o->variant && o->variant->source) {
+    if (o->variant && kkt_variant_runs(o->variant)) {
         return KKT_OK;
     }
     return kkt_fail(err, KKT_ERR_INPUT, 0,

@@ -8,15 +8,46 @@
 
 /* ---- staleness ---- */
 
-/* "nvrtc 13.0.48" up to the minor version: what decides. */
-static size_t major_minor_length(const char *compiler) {
-    const char *dot = strchr(compiler, '.');
-    return dot ? (size_t)(dot - compiler) + 1 + strspn(dot + 1, "0123456789") : strlen(compiler);
+/* One of the tools of "nvrtc 13.0.48, cublas 13.1.0". */
+typedef struct tool {
+    const char *name, *version;
+    size_t name_length, version_length;
+} tool;
+
+/* The next of a list; false at its end. Of a compiler major and minor version decide, of a library,
+ * whose kernels may be others in any release, all of it. */
+static bool next_tool(const char **list, tool *out) {
+    *list += strspn(*list, ", ");
+    size_t length = strcspn(*list, ",");
+    const char *space = memchr(*list, ' ', length);
+    *out = (tool){.name = *list, .name_length = space ? (size_t)(space - *list) : length};
+    out->version = *list + out->name_length;
+    out->version_length = length - out->name_length;
+    if (strncmp(out->name, "nvrtc ", 6) == 0) {
+        size_t major = strcspn(out->version, ".");
+        size_t decides = major + 1 + strspn(out->version + major + 1, "0123456789");
+        if (major < out->version_length && decides < out->version_length)
+            out->version_length = decides;
+    }
+    *list += length;
+    return length > 0;
 }
 
-static bool same_compiler(const char *a, const char *b) {
-    size_t length = major_minor_length(a);
-    return length == major_minor_length(b) && strncmp(a, b, length) == 0;
+/* Whether no tool that both lists name has another version; `*other` is that tool of `now`. */
+static bool same_tools(const char *then, const char *now, tool *other) {
+    tool a;
+    while (next_tool(&then, &a)) {
+        const char *rest = now;
+        while (next_tool(&rest, other)) {
+            bool named = a.name_length == other->name_length &&
+                         strncmp(a.name, other->name, a.name_length) == 0;
+            bool same = a.version_length == other->version_length &&
+                        strncmp(a.version, other->version, a.version_length) == 0;
+            if (named && !same)
+                return false;
+        }
+    }
+    return true;
 }
 
 /* Why a build no longer matches, into `out`; false where it does. */
@@ -41,10 +72,12 @@ static bool explain_stale(const kkt_freshness *freshness, const kkt_identity *id
         kkt_text_add(out, "compiler options changed");
         return true;
     }
+    tool now;
     if (freshness->compiler && build->compiler &&
-        !same_compiler(freshness->compiler, build->compiler)) {
-        kkt_text_printf(out, "compiler changed: %s then, %s now", build->compiler,
-                        freshness->compiler);
+        !same_tools(build->compiler, freshness->compiler, &now)) {
+        bool library = strncmp(now.name, "nvrtc", now.name_length) != 0;
+        kkt_text_printf(out, "%s changed: %s then, %s now", library ? "library" : "compiler",
+                        build->compiler, freshness->compiler);
         return true;
     }
     return false;

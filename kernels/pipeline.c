@@ -53,10 +53,11 @@ static bool form_value(const kkt_pipeline_kernels *p, size_t form, int64_t *out)
     return false;
 }
 
-/* Whether some style of a kernel has the chunk size; `source`: of the styles with device code. */
+/* Whether some style of a kernel has the chunk size; `source`: of the styles with device code. A
+ * baseline is none. */
 static bool has_chunk(const kkt_kernel *kernel, int64_t chunk, bool source) {
     for (size_t v = 0; v < kernel->variant_count; v++) {
-        if (source && kernel->variants[v]->source == NULL)
+        if (kernel->variants[v]->library || (source && !kkt_variant_tuned(kernel->variants[v])))
             continue;
         const kkt_param *param = param_of(&kernel->variants[v]->params, kernel->chunk_param);
         if (param != NULL && lists(param, chunk))
@@ -81,7 +82,7 @@ static void add_chunk(kkt_pipeline_kernels *p, int64_t chunk) {
 
 static bool has_device_code(const kkt_kernel *kernel) {
     for (size_t v = 0; v < kernel->variant_count; v++)
-        if (kernel->variants[v]->source != NULL)
+        if (kkt_variant_tuned(kernel->variants[v]))
             return true;
     return false;
 }

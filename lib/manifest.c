@@ -10,8 +10,8 @@ int main(void) {
     for (size_t k = 0; k < count; k++) {
         for (size_t v = 0; v < kernels[k]->variant_count; v++) {
             const kkt_variant *variant = kernels[k]->variants[v];
-            if (variant->sources == NULL || variant->sources[0] == NULL)
-                continue;
+            if (variant->sources == NULL || variant->sources[0] == NULL || variant->library != NULL)
+                continue; /* or nothing of it is exported */
             char hash[65];
             kkt_variant_hash(variant, hash);
             printf("set(kkttune_hash_%s_%s %s)\n", kernels[k]->name,

@@ -173,7 +173,8 @@ void kkt_compile_check_entries(const kkt_variant *variant, const kkt_values *pro
     variant->plan(problem, config, arch, &plan);
     for (int l = 0; l < plan.launch_count; l++) {
         const char *entry = plan.launches[l].entry;
-        if (entry == NULL || !kkt_cubin_lacks(result->cubin, result->cubin_size, entry))
+        if (entry == NULL || plan.launches[l].library != NULL ||
+            !kkt_cubin_lacks(result->cubin, result->cubin_size, entry))
             continue;
         kkt_text text = {0};
         kkt_text_printf(&text,

@@ -210,8 +210,8 @@ static kkt_status make_slots(session *s, const task *t, const kkt_move_set *set,
 
 static kkt_status check_slots(session *s, trial **slots, size_t count, kkt_error *err) {
     kkt_status status = KKT_OK;
-    for (size_t i = 0; i < count && status == KKT_OK && s->backend_type->needs_cubin; i++) {
-        if (!slots[i]->known.settled) {
+    for (size_t i = 0; i < count && status == KKT_OK; i++) {
+        if (!slots[i]->known.settled && session_needs_code(s, slots[i]->task->variant)) {
             status = session_submit(s, slots[i], err);
         }
     }
@@ -344,7 +344,7 @@ static kkt_status run(session *s, const kkt_ablate_options *options, kkt_ablate_
 
 static const kkt_variant *first_variant(const kkt_kernel *kernel) {
     for (size_t i = 0; i < kernel->variant_count; i++) {
-        if (kernel->variants[i]->source) {
+        if (kkt_variant_tuned(kernel->variants[i])) {
             return kernel->variants[i];
         }
     }

@@ -18,7 +18,7 @@ static const kkt_variant *variant_of(const kkt_identity *id, const kkt_kernel **
         return NULL;
     }
     const kkt_variant *variant = kkt_kernel_variant(*kernel, style->id);
-    return variant && variant->source ? variant : NULL;
+    return variant && kkt_variant_runs(variant) ? variant : NULL;
 }
 
 /* A row that an older parameter table wrote may have keys or values that there are no more. */
@@ -58,7 +58,7 @@ static bool present(void *opaque, const kkt_identity *id, const char **kernel_ha
     const kkt_arch *arch = kkt_arch_find(id->arch);
     kkt_values problem;
     kkt_values config;
-    if (!arch || !parse_row(kernel, variant, id, &problem, &config)) {
+    if (!variant->source || !arch || !parse_row(kernel, variant, id, &problem, &config)) {
         return true; /* without options to compare: `readable` has the last word */
     }
     kkt_text defines = {0};

@@ -95,22 +95,39 @@ static size_t count_problems(const kkt_kernel *kernel) {
     return count;
 }
 
+/* Whether a run is about a variant. Parameters that are held are those of the styles to choose
+ * from: a baseline that has no such parameter is none to stand beside them. */
+static bool wanted(const session *s, const kkt_variant *variant) {
+    kkt_values config;
+    if (!kkt_variant_runs(variant) || (s->options->variant && s->options->variant != variant)) {
+        return false; /* or known to the model alone: there is nothing to compile yet */
+    }
+    kkt_params_defaults(&variant->params, &config);
+    return s->options->variant || !variant->library || !s->options->fixed ||
+           kkt_params_parse(&variant->params, s->options->fixed, &config, NULL, NULL) == KKT_OK;
+}
+
+static kkt_status add_variant(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+                              kkt_error *err) {
+    kkt_status status = KKT_OK;
+    if (s->options->problem) {
+        return session_add_task(s, kernel, variant, s->options->problem, err);
+    }
+    for (size_t p = 0; kernel->default_problems[p] && status == KKT_OK; p++) {
+        status = session_add_task(s, kernel, variant, kernel->default_problems[p], err);
+    }
+    return status;
+}
+
+/* Baselines come first: what their small spaces leave of a budget goes to the others. */
 static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = KKT_OK;
-    for (size_t v = 0; v < kernel->variant_count && status == KKT_OK; v++) {
-        if (!kernel->variants[v]->source) {
-            continue; /* known to the model alone: there is nothing to compile yet */
-        }
-        if (s->options->variant && s->options->variant != kernel->variants[v]) {
-            continue;
-        }
-        if (s->options->problem) {
-            status = session_add_task(s, kernel, kernel->variants[v], s->options->problem, err);
-        }
-        for (size_t p = 0; !s->options->problem && kernel->default_problems[p] && status == KKT_OK;
-             p++) {
-            status =
-                session_add_task(s, kernel, kernel->variants[v], kernel->default_problems[p], err);
+    for (int baselines = 1; baselines >= 0; baselines--) {
+        for (size_t v = 0; v < kernel->variant_count && status == KKT_OK; v++) {
+            const kkt_variant *variant = kernel->variants[v];
+            if ((variant->library != NULL) == baselines && wanted(s, variant)) {
+                status = add_variant(s, kernel, variant, err);
+            }
         }
     }
     return status;
@@ -203,15 +220,27 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
                     reason ? reason : "the space is empty");
 }
 
+/* A baseline takes a quarter of its share of a budget of evals at most: they are for searching. */
+enum { BASELINE_PART = 4 };
+
+/* How many candidates a task may try of `left` that it shares with the tasks behind it. */
+static int64_t equal_share(const task *t, int64_t left, int64_t tasks) {
+    int64_t share = left / tasks + (left % tasks != 0);
+    return t->variant->library ? share / BASELINE_PART : share;
+}
+
 /* How many candidates each task may try. */
 static void share_budget(session *s) {
     int64_t left = s->evals_left;
     for (size_t i = 0; i < s->task_count; i++) {
         task *t = &s->tasks[i];
+        if (t->left_out) {
+            continue;
+        }
         int64_t tasks = (int64_t)(s->task_count - i);
         int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : t->evals;
         if (s->options->budget_evals > 0) {
-            share = left / tasks + (left % tasks != 0);
+            share = equal_share(t, left, tasks);
         }
         t->share = share;
         int64_t most = share < t->points ? share : t->points;
@@ -229,8 +258,7 @@ static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err
     int64_t share = t->share;
     int64_t most = share < t->points ? share : t->points;
     if (s->options->budget_evals > 0) { /* what earlier tasks left over is shared, too */
-        int64_t left = (int64_t)tasks;
-        share = s->evals_left / left + (s->evals_left % left != 0);
+        share = equal_share(t, s->evals_left, (int64_t)tasks);
         s->to_try -= most;
         most = share < t->points ? share : t->points;
         s->to_try += most;
@@ -251,6 +279,9 @@ static kkt_status measure_all(session *s, kkt_error *err) {
         share_budget(s);
     }
     for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
+        if (s->tasks[i].left_out) {
+            continue;
+        }
         status = measure_task(s, &s->tasks[i], s->task_count - i, err);
     }
     return status == KKT_OK ? session_time_pipelines(s, err) : status;
@@ -304,6 +335,7 @@ static kkt_status run_phases(session *s, kkt_error *err) {
         status = make_tasks(s, err);
     }
     if (status == KKT_OK) {
+        session_open_libraries(s);
         status = session_mark_load(s, err);
     }
     if (status == KKT_OK) {

@@ -201,7 +201,7 @@ static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
         more = false;
         for (size_t i = 0; i < open && status == KKT_OK && s->evals_left > 0; i++) {
             kkt_point point;
-            if (type->propose(searches[i], &point)) {
+            if (!s->tasks[i].left_out && type->propose(searches[i], &point)) {
                 more = true;
                 s->evals_left--;
                 status = enqueue_point(s, q, &s->tasks[i], &point, err);
@@ -297,7 +297,9 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
     s->retrying = s->options->retry;
     kkt_status status = kkt_db_begin(s->db, err);
     for (size_t i = 0; i < s->task_count && status == KKT_OK; i++) {
-        status = enqueue_winners(s, &q, &s->tasks[i], err);
+        if (!s->tasks[i].left_out) {
+            status = enqueue_winners(s, &q, &s->tasks[i], err);
+        }
     }
     if (status == KKT_OK && !s->nothing_left) {
         status = enqueue_proposals(s, &q, err);

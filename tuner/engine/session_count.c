@@ -57,7 +57,7 @@ static kkt_status ask(session *s, trial *slot, kkt_counts *out, kkt_error *err) 
     if (status != KKT_OK) {
         return status;
     }
-    if (s->backend_type->needs_cubin && slot->build.cubin == NULL) {
+    if (session_needs_code(s, slot->task->variant) && slot->build.cubin == NULL) {
         kkt_counts_set(out, KKT_COUNT_FAILED, "it could not be compiled again");
         return KKT_OK;
     }

@@ -21,7 +21,16 @@ typedef struct task {
     int64_t points;               /* that the model does not reject */
     int64_t share;                /* of the budget of evals, at most `points` */
     const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
+    bool left_out;                /* it calls a library that is not there: nothing is run of it */
 } task;
+
+/* A library that variants of this run call. */
+typedef struct called_library {
+    const char *name;
+    char version[KKT_LIBRARY_VERSION_BYTES]; /* "": it is not there, or not known */
+} called_library;
+
+enum { CALLED_LIBRARIES_MAX = 4 };
 
 typedef struct trial trial;
 
@@ -32,6 +41,8 @@ typedef struct session {
     const kkt_backend_type *backend_type;
     kkt_backend *backend;
     const kkt_freshness *freshness;
+    called_library libraries[CALLED_LIBRARIES_MAX];
+    size_t library_count;
     kkt_arena *arena;
     kkt_session_summary *out;
     double start_s;
@@ -112,6 +123,15 @@ double session_seconds(const session *s);
 bool session_time_left(const session *s);
 void session_progress(const session *s, const char *phase, int64_t done, int64_t total,
                       const char *detail);
+
+/* session_library.c. Asks the backend for the libraries that tasks call, once each; tasks whose
+ * library is not there are left out, which is noted. */
+void session_open_libraries(session *s);
+/* What makes a result beside the sources, "nvrtc 13.0, cublas 13.1.0", each where it is known: the
+ * compiler (NULL: not known) and the library of a variant (NULL: all). NULL: nothing is known. */
+const char *session_tools(const session *s, const char *compiler, const kkt_variant *variant);
+/* Whether the backend needs the code of a variant, and the variant has any. */
+bool session_needs_code(const session *s, const kkt_variant *variant);
 
 /* session_store.c: the database side. */
 kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point, trial *out,

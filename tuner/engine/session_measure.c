@@ -44,7 +44,7 @@ static kkt_status fill_batch(session *s, task *t, kkt_search *search, int64_t *b
         out->count++;
         (*budget)--;
         s->evals_left--;
-        if (!slot->known.settled && s->backend_type->needs_cubin) {
+        if (!slot->known.settled && session_needs_code(s, t->variant)) {
             status = session_submit(s, slot, err);
             if (status != KKT_OK) {
                 return status;
@@ -72,7 +72,7 @@ kkt_measure_request session_request(const session *s, const trial *slot) {
 /* Compiled (or not needing it): check and time. `*time_us` is NaN where it failed. */
 static kkt_status measure_slot(session *s, trial *slot, double *time_us, kkt_error *err) {
     *time_us = (double)NAN;
-    bool needs = s->backend_type->needs_cubin;
+    bool needs = session_needs_code(s, slot->task->variant);
     if (needs && !slot->compiled) {
         return KKT_OK; /* interrupted before it was built */
     }
@@ -223,7 +223,7 @@ static kkt_status store_retimed(session *s, trial *const *slots, size_t count,
 
 kkt_status session_ready_slot(session *s, trial *slot, kkt_error *err) {
     kkt_status status = KKT_OK;
-    if (s->backend_type->needs_cubin && !slot->build.cubin) {
+    if (session_needs_code(s, slot->task->variant) && !slot->build.cubin) {
         status = session_submit(s, slot, err); /* reused: from the cubin cache */
         if (status == KKT_OK) {
             status = session_collect(s, slot, 60.0, err);

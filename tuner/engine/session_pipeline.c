@@ -72,7 +72,7 @@ static kkt_status add_member(session *s, const kkt_kernel *kernel, const char *p
         kkt_arena_printf(s->arena, "%s=%lld", kernel->chunk_param, (long long)chunk);
     for (size_t v = 0; v < kernel->variant_count; v++) {
         const kkt_variant *variant = kernel->variants[v];
-        if (!variant->source || !lists_chunk(kernel, variant, chunk) ||
+        if (!kkt_variant_tuned(variant) || !lists_chunk(kernel, variant, chunk) ||
             has_task(s, variant, problem, fixed)) {
             continue;
         }
@@ -172,7 +172,7 @@ static kkt_status visit_best(void *context, const kkt_result *result, kkt_error 
     const kkt_style *style = kkt_style_find(result->id.style);
     const kkt_variant *variant = style ? kkt_kernel_variant(c->kernel, style->id) : NULL;
     kkt_values config;
-    if (!variant || !variant->source || strlen(result->id.config) >= sizeof c->text) {
+    if (!variant || !kkt_variant_tuned(variant) || strlen(result->id.config) >= sizeof c->text) {
         return KKT_OK;
     }
     kkt_params_defaults(&variant->params, &config);
@@ -206,7 +206,7 @@ static kkt_status fill(session *s, const choice *c, kkt_error *err) {
     for (size_t v = 0; v < c->kernel->variant_count && status == KKT_OK; v++) {
         const kkt_variant *variant = c->kernel->variants[v];
         task *t = kkt_arena_alloc(s->arena, sizeof *t);
-        if (!variant->source || !lists_chunk(c->kernel, variant, c->chunk)) {
+        if (!kkt_variant_tuned(variant) || !lists_chunk(c->kernel, variant, c->chunk)) {
             continue;
         }
         status = session_open_task(s, c->kernel, variant, c->problem, fixed, t, err);

@@ -68,7 +68,7 @@ static kkt_status retry_one(session *s, const task *t, const kkt_values *config,
     if (status != KKT_OK || slot->known.settled) {
         return status;
     }
-    if (s->backend_type->needs_cubin) {
+    if (session_needs_code(s, t->variant)) {
         status = session_submit(s, slot, err);
     }
     if (status == KKT_OK) {

@@ -156,21 +156,27 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
     kkt_text defines = {0};
     kkt_text options = {0};
     kkt_compile_job job;
-    kkt_compile_job_fill(slot->task->kernel, slot->task->variant, &slot->task->problem,
-                         &slot->point.config, s->options->arch, &defines, &job);
-    kkt_compile_options(&job, &options);
-    bool read = slot->compiled && build->ok;
+    const kkt_variant *variant = slot->task->variant;
+    if (variant->source) {
+        kkt_compile_job_fill(slot->task->kernel, variant, &slot->task->problem, &slot->point.config,
+                             s->options->arch, &defines, &job);
+        kkt_compile_options(&job, &options);
+    }
+    /* What a library's own kernels take is not known. */
+    bool read = slot->compiled && build->ok && !variant->library;
     kkt_build_record record = {
         .kernel_hash = hash,
         .options = kkt_text_get(&options),
-        .compiler = slot->compiled ? kkt_compile_pool_version(s->pool) : NULL,
+        .compiler =
+            session_tools(s, slot->compiled ? kkt_compile_pool_version(s->pool) : NULL, variant),
         .outcome = !slot->compiled || build->ok ? KKT_OUTCOME_COMPILED
                    : build->timed_out           ? KKT_OUTCOME_TIMED_OUT
                                                 : KKT_OUTCOME_BUILD_FAILED,
         .log = slot->compiled && !build->ok ? build->log : NULL,
         .registers = read ? build->info.registers : KKT_UNKNOWN_INT,
         .static_smem_bytes = read ? build->info.static_smem_bytes : KKT_UNKNOWN_INT,
-        .dynamic_smem_bytes = slot->point.prediction.dynamic_smem_bytes,
+        .dynamic_smem_bytes =
+            variant->library ? KKT_UNKNOWN_INT : slot->point.prediction.dynamic_smem_bytes,
         .spill_store_bytes = read ? build->info.spill_store_bytes : KKT_UNKNOWN_INT,
         .spill_load_bytes = read ? build->info.spill_load_bytes : KKT_UNKNOWN_INT,
         .stack_bytes = read ? build->info.stack_bytes : KKT_UNKNOWN_INT,

@@ -56,7 +56,7 @@ static bool parse_row(const kkt_identity *id, kkt_footprint *fp) {
         const char *style = kkt_style_get(kernel->variants[i]->style)->name;
         variant = strcmp(style, id->style) == 0 ? kernel->variants[i] : variant;
     }
-    if (!variant || !variant->source) {
+    if (!variant || !kkt_variant_tuned(variant)) {
         return false;
     }
     kkt_params_defaults(&kernel->problem, &problem);
