@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/pipeline_print.h"
+#include "reports/baseline.h"
+#include "reports/curve.h"
 #include "reports/report.h"
 
 /* A database holds more than a run is about. */
@@ -128,6 +130,45 @@ static void print_best(const kkt_run_result *r) {
     kkt_table_close(table);
 }
 
+/* What libraries take for the same, at the chunk size that stands for its problem. */
+static void print_baselines(const kkt_run_result *r) {
+    static const char *const headings[] = {"beside a library", "problem",     "C",
+                                           "library us",       "of the best", "call"};
+    kkt_table *table = NULL;
+    for (size_t i = 0; i < r->view->baseline_count; i++) {
+        const kkt_baseline *row = &r->view->baselines[i];
+        const kkt_kernel *kernel = NULL;
+        const kkt_standing *standing =
+            kkt_view_chunk(r->view, row->entry.kernel, row->entry.problem);
+        if (!is_shown(r->options->pipeline, row->entry.kernel) ||
+            (row->entry.chunk > 0 && row->entry.chunk != standing->chunk) ||
+            kkt_kernel_parse(row->entry.kernel, &kernel, NULL) != KKT_OK) {
+            continue;
+        }
+        if (!table) {
+            table = kkt_table_open(sizeof headings / sizeof *headings, headings);
+        }
+        kkt_table_cell(table, "%s", row->entry.kernel);
+        short_cell(table, &kernel->problem, row->entry.problem);
+        if (row->entry.chunk > 0) {
+            kkt_table_cell(table, "%lld", (long long)row->entry.chunk);
+        } else {
+            kkt_table_cell(table, "-");
+        }
+        kkt_table_cell(table, "%.1f", row->entry.time_us);
+        if (row->tuned) {
+            kkt_table_cell(table, "%.2fx", row->ratio);
+        } else {
+            kkt_table_cell(table, "-");
+        }
+        kkt_table_cell(table, "%s", kkt_baseline_call(&row->entry, r->arena));
+    }
+    if (table) {
+        kkt_table_print(table, stdout);
+        kkt_table_close(table);
+    }
+}
+
 /* A kernel's macros in the header are not those of the row above where another chunk size is the
  * faster one by itself: said for the problem that the macros are of. */
 static void print_macros(const kkt_view *view, const kkt_pipeline *pipeline) {
@@ -217,6 +258,7 @@ void kkt_run_result_print_json(const kkt_run_result *r) {
     while ((entry = best_next(&rows)) != NULL) {
         kkt_entry_add_json(entry, best, NULL);
     }
+    kkt_baselines_add_json(r->view, root, "baselines");
     kkt_pipelines_add_json(r->view, r->options->pipeline, root);
     kkt_json_add_root(root, "files", r->files);
     kkt_json_add_real(root, "seconds", r->summary->seconds);
@@ -230,6 +272,7 @@ void kkt_run_result_print_json(const kkt_run_result *r) {
 void kkt_run_result_print(const kkt_run_result *r) {
     const kkt_session_counts *c = &r->summary->counts;
     print_best(r);
+    print_baselines(r);
     if (!r->options->kernel) {
         kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);
     }

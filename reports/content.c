@@ -457,6 +457,7 @@ static void add_kernel(const kkt_view *view, const kkt_entry *first, bool device
         return;
     kkt_content_scatter(view, kernel, out);
     add_winners(view, kernel, out);
+    kkt_content_baselines(view, kernel, out);
     kkt_content_counters(view, kernel, out);
     kkt_content_pareto(view, kernel, out);
     kkt_content_effects(view, kernel, out);

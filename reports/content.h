@@ -26,6 +26,10 @@ void kkt_content_effects(const kkt_view *view, const char *kernel, kkt_document 
  * problem that has measured ones (content_scatter.c); nothing where there are fewer than two. */
 void kkt_content_scatter(const kkt_view *view, const char *kernel, kkt_document *document);
 
+/* Its part on what libraries take for the same (content_baselines.c); nothing where none was timed.
+ */
+void kkt_content_baselines(const kkt_view *view, const char *kernel, kkt_document *document);
+
 /* An entry's problem without what all problems of its kernel agree on: "k=v, k=v". */
 const char *kkt_content_problem(const kkt_view *view, const kkt_entry *entry, kkt_arena *arena);
 

@@ -44,7 +44,7 @@ static const kkt_entry *modelled_entry(const maker *m, const kkt_kernel *kernel,
     for (size_t v = 0; v < kernel->variant_count; v++) {
         const kkt_variant *variant = kernel->variants[v];
         kkt_entry *entry = kkt_arena_alloc(m->arena, sizeof *entry);
-        if ((variant->source == NULL && m->p.device_code) ||
+        if (variant->library != NULL || (variant->source == NULL && m->p.device_code) ||
             !kkt_modelled_entry(kernel, variant, m->view->arch, m->view->device, problem, chunk,
                                 m->arena, entry))
             continue;

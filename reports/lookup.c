@@ -178,7 +178,8 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
     bool found = false;
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
         kkt_entry entry;
-        if (kkt_modelled_entry(s->kernel, s->kernel->variants[v], s->arch, s->device, s->problem,
+        if (s->kernel->variants[v]->library == NULL &&
+            kkt_modelled_entry(s->kernel, s->kernel->variants[v], s->arch, s->device, s->problem,
                                s->chunk, arena, &entry) &&
             (!found || kkt_entry_compare(&entry, out) < 0)) {
             *out = entry;

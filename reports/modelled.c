@@ -197,7 +197,7 @@ bool kkt_modelled_entry(const kkt_kernel *kernel, const kkt_variant *variant, co
     entry->style = kkt_style_get(variant->style)->name;
     entry->chunk = chunk;
     kkt_modelled_fill(variant, arch, device, problem, &config, arena, entry);
-    entry->model_only = variant->source == NULL;
+    entry->model_only = !kkt_variant_runs(variant);
     if (!entry->model_only) {
         char hash[65];
         kkt_variant_hash(variant, hash);

@@ -26,5 +26,7 @@ kkt_status kkt_report_write(const kkt_view *view, const char *folder, const char
 /* An entry as JSON, by docs/formats.md; used by the export, `lookup` and the run's summary. */
 struct kkt_json;
 void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *array_or_parent, const char *key);
+/* The view's baselines as an array; nothing where there are none. */
+void kkt_baselines_add_json(const kkt_view *view, struct kkt_json *parent, const char *key);
 
 #endif

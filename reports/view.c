@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/occupancy.h"
+#include "reports/baseline.h"
 #include "reports/canonical.h"
 #include "reports/curve.h"
 #include "reports/modelled.h"
@@ -21,6 +22,7 @@ typedef struct builder {
     const char *only; /* the kernel that is wanted; what else is read serves the curves alone */
     kkt_entry *rows;  /* one a candidate that is a result */
     size_t row_count, row_capacity;
+    kkt_baselines baselines;
     kkt_reject_keys reject_keys;
     const char *ranked_kernel, *ranked_problem; /* what `ranked` was found for last */
     int ranked;
@@ -203,7 +205,10 @@ static void add_result(builder *b, const kkt_result *result) {
     }
     if (result->has_run)
         fill_run(entry, &result->run, arena);
-    *add_row(b) = made;
+    if (kkt_baseline_is(entry))
+        kkt_baselines_add(&b->baselines, entry, arena);
+    else
+        *add_row(b) = made;
 }
 
 static void count_result(kkt_view *view, const kkt_result *result) {
@@ -310,7 +315,8 @@ static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const cha
         !kkt_kernel_problem_valid(kernel, &problem, reason, sizeof reason))
         return;
     for (size_t v = 0; v < kernel->variant_count; v++)
-        add_modelled(b, kernel, kernel->variants[v], &problem);
+        if (kernel->variants[v]->library == NULL)
+            add_modelled(b, kernel, kernel->variants[v], &problem);
 }
 
 /* Whether a kernel is wanted, or shares a pipeline with the one that is. */
@@ -464,5 +470,6 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
         out->entry_count = keep_only(kernel, out->entries, out->entry_count);
         out->row_count = keep_only(kernel, b.rows, out->row_count);
     }
+    kkt_baselines_finish(&b.baselines, kernel, out);
     return status;
 }

@@ -56,6 +56,15 @@ typedef struct kkt_entry {
     size_t tie_count;
 } kkt_entry;
 
+/* A measured call of a library (style library), to set what was tuned beside it. Such results are
+ * no entries: there is nothing in them to choose or to ship. */
+typedef struct kkt_baseline {
+    kkt_entry entry;
+    const kkt_entry *tuned; /* the fastest measured entry of its kernel, problem and chunk; NULL */
+    double ratio;           /* the library's time over that one's; NaN where there is none */
+    bool together;          /* both were measured on one day, GPU and driver */
+} kkt_baseline;
+
 /* Candidates that are no result, by cause, over all problems. Reasons that differ in their numbers
  * alone are one group; `reason`, `problem` and `example` are then those of the first. A stored row
  * may stand for many configurations ("... (720 configurations)"): they are counted. */
@@ -76,6 +85,8 @@ typedef struct kkt_view {
     size_t reject_count;
     kkt_reject_group *rejects; /* sorted: kernel, style, failures before rejections, outcome, most
                                   frequent first */
+    size_t baseline_count;
+    const kkt_baseline *baselines; /* by kernel, problem (default first), chunk, then time */
     int64_t candidates, measured, replayed, compiled, stale;
     kkt_objective objective;
     size_t curve_count;

@@ -94,6 +94,37 @@ void kkt_entry_add_json(const kkt_entry *entry, struct kkt_json *parent, const c
         kkt_json_add_string(object, "kernel_hash", entry->kernel_hash);
 }
 
+void kkt_baselines_add_json(const kkt_view *view, struct kkt_json *parent, const char *key) {
+    kkt_json *array = view->baseline_count > 0 ? kkt_json_add_array(parent, key) : NULL;
+    for (size_t i = 0; i < view->baseline_count; i++) {
+        const kkt_baseline *row = &view->baselines[i];
+        kkt_json *object = kkt_json_add_object(array, NULL);
+        kkt_json_add_string(object, "kernel", row->entry.kernel);
+        add_pairs(kkt_json_add_object(object, "problem"), row->entry.problem);
+        if (row->entry.chunk > 0)
+            kkt_json_add_int(object, "chunk", row->entry.chunk);
+        add_pairs(kkt_json_add_object(object, "call"), row->entry.config);
+        kkt_json_add_string(object, "provenance", kkt_entry_provenance(&row->entry));
+        if (row->entry.stale_reason != NULL)
+            kkt_json_add_string(object, "stale_reason", row->entry.stale_reason);
+        add_time(object, &row->entry);
+        add_measured_on(object, &row->entry);
+        if (row->entry.noisy)
+            kkt_json_add_bool(object, "noisy", true);
+        add_known_real(object, "rel_fro", row->entry.rel_fro);
+        add_known_real(object, "tolerance", row->entry.tolerance);
+        if (row->tuned == NULL)
+            continue;
+        kkt_json *tuned = kkt_json_add_object(object, "tuned");
+        kkt_json_add_string(tuned, "style", row->tuned->style);
+        add_pairs(kkt_json_add_object(tuned, "config"), row->tuned->config);
+        kkt_json_add_string(tuned, "provenance", kkt_entry_provenance(row->tuned));
+        kkt_json_add_real(tuned, "time_us", row->tuned->time_us);
+        kkt_json_add_real(object, "ratio", kkt_figure_round(row->ratio));
+        kkt_json_add_bool(object, "together", row->together);
+    }
+}
+
 static double curve_time(const kkt_entry *entry) {
     return kkt_entry_measured(entry) ? entry->time_us : entry->predicted_us;
 }
@@ -253,6 +284,7 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     kkt_json *pareto = view->pareto != NULL ? kkt_json_add_array(root, "pareto") : NULL;
     for (size_t i = 0; pareto != NULL && i < view->pareto_count; i++)
         kkt_entry_add_json(view->pareto[i], pareto, NULL);
+    kkt_baselines_add_json(view, root, "baselines");
     char *text = kkt_json_print(root, true);
     kkt_text_add(out, text);
     kkt_text_add(out, "\n");

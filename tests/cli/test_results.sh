@@ -30,7 +30,7 @@ part = page[page.index(head):].split("\n## ")[0]
 named = set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", part)))) | {"schema", "arch", "device", "device_name"}
 # Keys that are a kernel's or a table's own, and entries, which formats.md describes.
 own = {"config", "problem", "parts", "overlays", "metrics", "table_regs_per_thread", "best",
-       "chunk_choice"}
+       "baselines", "chunk_choice"}
 def members(value):
     if isinstance(value, list):
         return set().union(*map(members, value)) if value else set()
