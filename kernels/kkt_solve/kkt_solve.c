@@ -377,7 +377,9 @@ static const kkt_variant materialized = {
     .rounding = kkt_solve_rounding,
 };
 
-static const kkt_variant *const variants[] = {&materialized};
+extern const kkt_variant kkt_solve_library; /* library.c */
+
+static const kkt_variant *const variants[] = {&materialized, &kkt_solve_library};
 
 const kkt_kernel kkt_kernel_kkt_solve = {
     .name = "kkt_solve",
