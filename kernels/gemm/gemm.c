@@ -2,10 +2,8 @@
 #include "kernels/gemm/gemm.h"
 
 static const kkt_variant *const variants[] = {
-    &kkt_gemm_fragment,
-    &kkt_gemm_pipelined,
-    &kkt_gemm_materialized,
-    &kkt_gemm_warp_specialized,
+    &kkt_gemm_fragment,         &kkt_gemm_pipelined, &kkt_gemm_materialized,
+    &kkt_gemm_warp_specialized, &kkt_gemm_library,
 };
 
 extern const kkt_kernel kkt_kernel_gemm;

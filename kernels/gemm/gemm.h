@@ -141,5 +141,6 @@ extern const kkt_variant kkt_gemm_fragment;
 extern const kkt_variant kkt_gemm_pipelined;
 extern const kkt_variant kkt_gemm_materialized;
 extern const kkt_variant kkt_gemm_warp_specialized;
+extern const kkt_variant kkt_gemm_library;
 
 #endif

@@ -16,7 +16,8 @@ static int tensors(const kkt_values *problem, const kkt_values *config, kkt_tens
     return count + 1;
 }
 
-static const kkt_variant *const variants[] = {&kkt_gemv_fragment, &kkt_gemv_materialized};
+static const kkt_variant *const variants[] = {&kkt_gemv_fragment, &kkt_gemv_materialized,
+                                              &kkt_gemv_library};
 
 extern const kkt_kernel kkt_kernel_gemv;
 const kkt_kernel kkt_kernel_gemv = {

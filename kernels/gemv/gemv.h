@@ -69,6 +69,6 @@ void kkt_gemv_score(const kkt_values *problem, const kkt_region *region, const d
 
 /* ---- variants ---- */
 
-extern const kkt_variant kkt_gemv_fragment, kkt_gemv_materialized;
+extern const kkt_variant kkt_gemv_fragment, kkt_gemv_materialized, kkt_gemv_library;
 
 #endif
