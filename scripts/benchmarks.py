@@ -169,18 +169,25 @@ def rate(row, reads):
     return f"{100 * read / row['time_us']:.1f} % of reading" if read else ""
 
 
-def beside_library(groups, reads):
+def routines(found):
+    """The library's rows by kernel, problem and chunk: the fastest of each routine, by routine."""
+    fastest = {}
+    for row in sorted(found, key=order):
+        of_problem = fastest.setdefault((row["kernel"], row["problem"], chunk(row)), {})
+        of_problem.setdefault(keys(row["config"]).get("routine", ""), row)
+    return fastest
+
+
+def beside_library(groups, library, reads):
     """Each problem's best of every write style against the vendor's library, in one run."""
-    library = {(k[0], *k[2:]): g[0] for k, g in groups.items() if k[1] == "library"}
     lines = []
     for key, group in groups.items():
-        base = library.get((key[0], *key[2:]))
-        if base and key[1] != "library":
+        for base in library.get((key[0], *key[2:]), {}).values():
             w = group[0]
             lines.append([key[0], key[1].replace("_", " "), name(key[2]), shown(key[3]),
                           f"{w['time_us']:.1f}", rate(w, reads), f"{base['time_us']:.1f}",
                           rate(base, reads), f"{base['time_us'] / w['time_us']:.2f}",
-                          f"`{base['config']}`"])
+                          without_chunk(base["config"])])
     if lines:
         print("## Beside the library\n")
         print("The vendor's library on the same problem, verified and timed in the same run; "
@@ -286,10 +293,12 @@ def main():
     for path in [options.first] + options.again:
         provenance(path)
     print()
+    library = routines([row for row in found if row["style"] == "library"])
+    found = [row for row in found if row["style"] != "library"]
     groups = best(found)
     winners(groups, copies)
     precise(found, copies)
-    beside_library(groups, moves_of(options.reads))
+    beside_library(groups, library, moves_of(options.reads))
     pipelines(options.first)
     if options.peers:
         beside = options.beside or options.first

@@ -32,6 +32,8 @@ static const kkt_param params[] = {
 
 static const char *const routines[] = {"cublasGemmEx", "cublasLtMatmul", NULL};
 
+enum { TILE = 128 }; /* rows and columns of c that a block is taken to compute */
+
 /* The least that any kernel does: a, b and c once through HBM, all products on tensor cores. What
  * the library's kernels take of registers and shared memory is theirs to know. */
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -43,9 +45,10 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     memset(out, 0, sizeof *out);
     out->style = KKT_STYLE_LIBRARY;
     out->tokens = problem->v[KKT_GEMM_M];
-    out->blocks = 1;
+    out->blocks =
+        ((problem->v[KKT_GEMM_M] + TILE - 1) / TILE) * ((problem->v[KKT_GEMM_N] + TILE - 1) / TILE);
     out->chunks_per_block = 1;
-    out->threads = 128;
+    out->threads = TILE;
     out->cluster = 1;
     out->launches = 1;
     kkt_footprint_role(out, "all", out->threads);

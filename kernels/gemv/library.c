@@ -36,7 +36,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     memset(out, 0, sizeof *out);
     out->style = KKT_STYLE_LIBRARY;
     out->tokens = problem->v[KKT_GEMV_M];
-    out->blocks = 1;
+    out->blocks = problem->v[KKT_GEMV_M]; /* taken to have a row each */
     out->chunks_per_block = 1;
     out->threads = 128;
     out->cluster = 1;

@@ -54,15 +54,14 @@ static kkt_status load(cublas *c, kkt_error *err) {
     static const char *const lt_files[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
     static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", NULL};
     kkt_text looked = {0};
-    kkt_status status = KKT_OK;
     const char *missing = NULL;
     void *lt = kkt_library_dlopen(lt_files, &looked);
     void *blas = lt != NULL ? kkt_library_dlopen(files, &looked) : NULL;
     if (blas == NULL) {
-        status = kkt_fail(err, KKT_ERR_MISSING, 0,
-                          "no cuBLAS of CUDA 12 or 13: set KKTTUNE_CUDA to the folder of a toolkit "
-                          "or of the wheels (looked in: %s)",
-                          kkt_text_get(&looked));
+        kkt_fail(err, KKT_ERR_MISSING, 0,
+                 "no cuBLAS of CUDA 12 or 13: set KKTTUNE_CUDA to the folder of a toolkit or of the "
+                 "wheels (looked in: %s)",
+                 kkt_text_get(&looked));
     } else {
         missing = kkt_library_resolve(blas, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, &c->api);
         if (missing == NULL) {
@@ -71,10 +70,10 @@ static kkt_status load(cublas *c, kkt_error *err) {
         }
     }
     if (missing != NULL) {
-        status = kkt_fail(err, KKT_ERR_MISSING, 0, "this cuBLAS has no %s", missing);
+        kkt_fail(err, KKT_ERR_MISSING, 0, "this cuBLAS has no %s", missing);
     }
     kkt_text_free(&looked);
-    return status;
+    return blas != NULL && missing == NULL ? KKT_OK : KKT_ERR_MISSING;
 }
 
 static kkt_status start(cublas *c, kkt_gpu *gpu, kkt_error *err) {

@@ -133,7 +133,8 @@ void kkt_libraries_close(kkt_gpu *gpu) {
 bool kkt_library_routine(kkt_gpu *gpu, const kkt_launch *step, const kkt_library **library,
                          const kkt_routine **routine, char *what, size_t size) {
     kkt_error error = {0};
-    if (kkt_library_open(gpu, step->library, library, &error) != KKT_OK) {
+    kkt_library_open(gpu, step->library, library, &error);
+    if (*library == NULL) {
         snprintf(what, size, "%s", error.message);
         return false;
     }
