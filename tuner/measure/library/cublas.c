@@ -58,10 +58,11 @@ static kkt_status load(cublas *c, kkt_error *err) {
     void *lt = kkt_library_dlopen(lt_files, &looked);
     void *blas = lt != NULL ? kkt_library_dlopen(files, &looked) : NULL;
     if (blas == NULL) {
-        kkt_fail(err, KKT_ERR_MISSING, 0,
-                 "no cuBLAS of CUDA 12 or 13: set KKTTUNE_CUDA to the folder of a toolkit or of the "
-                 "wheels (looked in: %s)",
-                 kkt_text_get(&looked));
+        kkt_fail(
+            err, KKT_ERR_MISSING, 0,
+            "no cuBLAS of CUDA 12 or 13: set KKTTUNE_CUDA to the folder of a toolkit or of the "
+            "wheels (looked in: %s)",
+            kkt_text_get(&looked));
     } else {
         missing = kkt_library_resolve(blas, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, &c->api);
         if (missing == NULL) {
