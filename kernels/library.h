@@ -19,7 +19,8 @@ typedef struct kkt_gemm_call {
     kkt_dtype dtype, result;        /* of A and B; of C: fp16, bf16 or fp32 */
     int a, b, c;    /* tensors; of cublasGemmBatchedEx tensors of device addresses */
     int64_t batch;  /* cublasGemmBatchedEx: number of products */
-    int64_t choice; /* cublasLtMatmul: which answer of its heuristics, from 0 */
+    int64_t choice; /* cublasLtMatmul: which answer of its heuristics, from 0; the last where there
+                       are fewer */
 } kkt_gemm_call;
 
 enum {

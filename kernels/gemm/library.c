@@ -22,7 +22,8 @@ static const kkt_param params[] = {
                  .names = routine_names,
                  .fallback = GEMM_EX},
     [CHOICE] = {.name = "choice",
-                .help = "which answer of the heuristics, by their own order",
+                .help = "which answer of the heuristics, by their own order; the last where a "
+                        "problem has fewer",
                 .count = 4,
                 .values = {0, 1, 2, 3},
                 .fallback = 0,

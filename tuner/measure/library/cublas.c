@@ -266,10 +266,11 @@ static void forget(const cublas *c, const product *p) {
     }
 }
 
-/* Answer number `choice` of the heuristics; where there are fewer the call is not supported. */
+/* Answer number `choice` of the heuristics, or the last: for small problems there may be fewer, and
+ * that one is checked on them, too. */
 static int lt_matmul(void *state, const kkt_call_value *a) {
     const cublas *c = state;
-    const int64_t choice = a[KKT_GEMM_CALL_CHOICE].integer;
+    int64_t choice = a[KKT_GEMM_CALL_CHOICE].integer;
     kkt_lt_result found[HEURISTICS_MOST];
     product p = {0};
     int count = 0;
@@ -279,7 +280,8 @@ static int lt_matmul(void *state, const kkt_call_value *a) {
         status = c->lt.heuristic(c->lt_handle, p.desc, p.a, p.b, p.c, p.c, p.preference,
                                  HEURISTICS_MOST, found, &count);
     }
-    if (status == 0 && (choice < 0 || choice >= count)) {
+    choice = choice < count ? choice : count - 1;
+    if (status == 0 && choice < 0) {
         status = KKT_BLAS_NOT_SUPPORTED;
     }
     if (status == 0) {
