@@ -233,6 +233,9 @@ bool kkt_gdn_block_dv_fits(const kkt_values *problem, int64_t block_dv, char *re
 /* A table of fp32 in the registers of `role`. */
 void kkt_gdn_register_table(kkt_footprint *fp, const char *name, int64_t rows, int64_t columns,
                             int role);
+/* Says that a thread of the role takes so many registers in all: what is beyond its tables, which
+ * are to be listed before, is in flight. */
+void kkt_gdn_registers_taken(kkt_footprint *fp, int role, double taken);
 /* A tile in shared memory, `stages` copies of it. */
 void kkt_gdn_shared_tile(kkt_footprint *fp, const char *name, int64_t rows, int64_t columns,
                          int element_bytes, int64_t stages);

@@ -87,8 +87,9 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_register_table(out, "q", threads, a.dk / 4, 0);
     kkt_gdn_register_table(out, "p", threads, chunk / 4, 0);
     kkt_gdn_register_table(out, "o", threads, o, 0);
-    /* Operands and addresses in flight grow with what is multiplied at once. */
-    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 0.6 * (double)o - 12;
+    /* As compiled for sm_90a: operands in flight grow with what is multiplied at once. */
+    kkt_footprint_role(out, "all", (int)threads);
+    kkt_gdn_registers_taken(out, 0, 16 + (double)a.dk / 4 + 1.6 * (double)o + 0.33 * (double)chunk);
 
     /* Strips of 16 rows of p meet those before them alone. */
     const double tiles = (double)(strips * (strips + 1)) / 2;

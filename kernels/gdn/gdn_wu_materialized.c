@@ -64,6 +64,13 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     return true;
 }
 
+/* As compiled for sm_90a: operands in flight grow with what is multiplied at once, addresses of the
+ * strips and of a second stage come to that. */
+static double registers(const int64_t *c, double product, int64_t strips) {
+    const double ahead = c[STAGES] == 1 ? 0 : strips > 1 && product < 32 ? 14 : 4;
+    return 18 + 1.64 * product + ahead + (strips > 1 ? 6 : -2);
+}
+
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     const int64_t *c = config->v;
@@ -98,8 +105,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const int64_t column_warps = warps / row_warps, warp_strips = strips / row_warps;
     const int64_t product = warp_strips * block_d / column_warps / 2; /* registers a thread */
     kkt_gdn_register_table(out, "product", threads, product, 0);
-    /* Operands and addresses in flight grow with what is multiplied at once. */
-    kkt_footprint_role(out, "all", (int)threads)->extra_registers = 0.6 * (double)product - 12;
+    kkt_footprint_role(out, "all", (int)threads);
+    kkt_gdn_registers_taken(out, 0, registers(c, (double)product, strips));
 
     /* Strips of 16 rows meet those before them alone. */
     const double tiles = (double)(strips * (strips + 1)) / 2;

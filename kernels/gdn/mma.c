@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernels/gdn/mma_registers.h"
+
 enum { WARP = 32, BLOCK = 16, PAD = 8, OPERAND_BYTES = 512, PARTS = 2, REGISTERS = 256 };
 
 kkt_gdn_mma kkt_gdn_mma_sizes(const kkt_values *problem, int64_t chunk, int64_t block_dv,
@@ -243,49 +245,25 @@ static void count_rows(const kkt_gdn_mma *m, bool in_shared, bool substitute, kk
 
 /* ---- registers ---- */
 
-/* What the compiler takes where nothing limits it, and with how little it does not spill. Fitted to
- * about 200 variants as NVRTC 13.0 compiled them for sm_90a; where min_blocks or 255 is the limit
- * it takes all of it. */
-static void set_registers(kkt_footprint *fp, double taken, double least) {
-    kkt_role *role = &fp->roles[0];
-    double tables = 0;
-    for (int i = 0; i < fp->buffer_count; i++)
-        if (fp->buffers[i].place == KKT_PLACE_REGISTER)
-            tables += (double)kkt_buffer_bytes(&fp->buffers[i]) / 4;
-    const double beyond = tables / role->threads + kkt_style_get(fp->style)->register_overhead;
-    role->extra_registers = taken - beyond;
-    role->least_registers = least;
-}
-
 void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, int64_t stages,
                                  bool substitute) {
-    const double state = (double)(m->dk * m->block_dv) / (double)m->threads;
-    const double values = (double)(m->chunk * m->block_dv) / (double)m->threads;
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     kkt_gdn_register_table(fp, "values", m->chunk, m->block_dv, 0);
-    const double taken =
-        106 + 1.55 * state + (values > 16 ? 5 * (values - 16) : 0) + (stages > 2 ? 21 : 0);
-    set_registers(fp, taken, 60 + state + 3 * values);
+    kkt_gdn_mma_chain_demand(fp, m, stages);
     count_chain(m, substitute, fp);
 }
 
 void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_shared,
                                bool substitute) {
-    const double state = (double)(m->dk * m->block_dv) / (double)m->threads;
     const int64_t rows = m->chunk * column_warps(m, m->strips);
-    const double table = (double)(rows * m->chunk) / (double)m->threads;
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
-    if (in_shared) {
-        const double solve = m->given_t ? -9 : substitute ? 0 : -5;
-        set_registers(fp, 95 + 0.92 * state + 34 * log2((double)m->strips) + solve,
-                      50 + state + 25 * log2((double)m->strips));
-    } else {
+    if (!in_shared) {
         kkt_gdn_register_table(fp, "gamma", rows, m->chunk, 0);
         kkt_gdn_register_table(fp, "p", rows, m->chunk, 0);
         if (!m->given_t)
             kkt_gdn_register_table(fp, "a", rows, m->chunk, 0);
-        set_registers(fp, 68 + 0.95 * state + 3.9 * table, 50 + state + 3.5 * table);
     }
+    kkt_gdn_mma_row_demand(fp, m, in_shared, substitute);
     count_rows(m, in_shared, substitute, fp);
 }
 

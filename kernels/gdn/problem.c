@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "model/style.h"
+
 static const char *const dtype_names[] = {"bf16", "fp16"};
 static const char *const t_form_names[] = {"t", "t_beta"};
 
@@ -206,6 +208,15 @@ bool kkt_gdn_block_dv_fits(const kkt_values *problem, int64_t block_dv, char *re
 void kkt_gdn_register_table(kkt_footprint *fp, const char *name, int64_t rows, int64_t columns,
                             int role) {
     kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, name, rows, columns, 4)->role = role;
+}
+
+void kkt_gdn_registers_taken(kkt_footprint *fp, int role, double taken) {
+    double tables = 0;
+    for (int i = 0; i < fp->buffer_count; i++)
+        if (fp->buffers[i].place == KKT_PLACE_REGISTER && fp->buffers[i].role == role)
+            tables += (double)kkt_buffer_bytes(&fp->buffers[i]) / 4;
+    fp->roles[role].extra_registers =
+        taken - tables / fp->roles[role].threads - kkt_style_get(fp->style)->register_overhead;
 }
 
 void kkt_gdn_shared_tile(kkt_footprint *fp, const char *name, int64_t rows, int64_t columns,

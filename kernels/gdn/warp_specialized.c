@@ -39,10 +39,11 @@ const kkt_param kkt_gdn_ws_params[KKT_GDN_WS_PARAMS] = {
                .fallback = 64},
     [BLOCK_DV] = {.name = "block_dv",
                   .macro = "KKT_BLOCK_DV",
-                  .help = "columns of the state a block holds, 64 a state warpgroup; 32: one that "
-                          "passes it on through shared memory",
-                  .count = 3,
-                  .values = {32, 64, 128},
+                  .help =
+                      "columns of the state a block holds, 64 a state warpgroup; fewer: one that "
+                      "passes it on through shared memory",
+                  .count = 4,
+                  .values = {16, 32, 64, 128},
                   .fallback = 64},
     [OUTPUTS] = {.name = "outputs",
                  .macro = "KKT_OUTPUTS",
@@ -149,8 +150,8 @@ static bool shape_fits(const kkt_values *problem, const sizes *s, char *reason, 
 }
 
 /* Tables, and what the compiler takes beside them. Of a state thread: the state, rounded too, A or
- * V', three operands of a chunk and its factors, or two and o; with 32 columns the state, A and
- * three rounded tables. */
+ * V', three operands of a chunk and its factors, or two and o; with fewer columns the state, A
+ * and three rounded tables. */
 static int64_t state_registers(const sizes *s) {
     const int64_t c = s->chunk, columns = s->group_dv, whole = s->dk * columns / WARPGROUP;
     if (columns < 64)
@@ -186,7 +187,7 @@ static bool registers_fit(const sizes *s, char *reason, size_t size) {
     return false;
 }
 
-/* What the state of 32 columns, in shared memory from chunk to chunk, goes together with. */
+/* What the state of fewer columns, in shared memory from chunk to chunk, goes together with. */
 static bool columns_fit(const kkt_values *config, const sizes *s, char *reason, size_t size) {
     const char *why = NULL;
     if (s->outputs == 0)
@@ -195,6 +196,8 @@ static bool columns_fit(const kkt_values *config, const sizes *s, char *reason, 
         why = "narrow=1: T is a left operand, and those have 64 rows";
     else if (s->substitute)
         why = "solve=substitute: V' is no result of its own right operand's columns";
+    else if (s->chunk * s->block_dv * 2 < TILE_UNIT)
+        why = "chunk 16: tiles begin at multiples of 1,024 bytes, and these have 512";
     if (s->group_dv == 64 || !why)
         return true;
     snprintf(reason, size, "block_dv %lld with %s", (long long)s->block_dv, why);
@@ -271,17 +274,27 @@ static void shared_memory(const sizes *s, kkt_footprint *fp) {
     kkt_gdn_shared_tile(fp, "barriers", 1, (barriers + 1) / 2 * 2, 8, 1);
 }
 
-static void roles(const sizes *s, kkt_footprint *fp) {
+static void add_role(kkt_footprint *fp, const char *name, int64_t warpgroups, int64_t declared,
+                     double least) {
+    kkt_role *role = kkt_footprint_role(fp, name, (int)(warpgroups * WARPGROUP));
+    role->declared_registers = (int)declared;
+    role->least_registers = least;
+}
+
+/* Two tokens a lane, with their beta, are what the gate warp spills with 32 registers. */
+static double service_registers(const sizes *s, bool beta) {
+    return s->chunk == 64 && beta ? 34 : 32;
+}
+
+static void roles(const sizes *s, bool beta, kkt_footprint *fp) {
     const int64_t c = s->chunk;
-    const char *helper = s->outputs > 0 ? "output" : "scores";
-    kkt_footprint_role(fp, "state", (int)(s->groups * WARPGROUP))->declared_registers =
-        (int)s->state_registers;
     const int64_t scorers = s->fused ? s->helpers - 1 : s->helpers;
-    kkt_footprint_role(fp, helper, (int)(scorers * WARPGROUP))->declared_registers =
-        (int)s->helper_registers;
-    kkt_footprint_role(fp, "service", WARPGROUP)->declared_registers = (int)s->service_registers;
+    const double helper = (double)helper_registers(s);
+    add_role(fp, "state", s->groups, s->state_registers, (double)state_registers(s));
+    add_role(fp, s->outputs > 0 ? "output" : "scores", scorers, s->helper_registers, helper);
+    add_role(fp, "service", 1, s->service_registers, service_registers(s, beta));
     if (s->fused) {
-        kkt_footprint_role(fp, "solver", WARPGROUP)->declared_registers = (int)s->helper_registers;
+        add_role(fp, "solver", 1, s->helper_registers, helper);
         kkt_gdn_register_table(fp, "k_kt", 64, c, 3);
     }
     kkt_gdn_register_table(fp, "state", s->block_dv, s->dk, 0);
@@ -308,7 +321,8 @@ static double smem_passes(const sizes *s, bool t_beta) {
     const double solver = !s->fused ? 0 : 2 * key + (s->substitute ? 2 : 6) * square + 4 * factors;
     const double tables = t_beta ? 2 : 3;
     const double state = (double)(s->block_dv * s->dk) * 2 / 128;
-    /* 32 columns: S, X and V' are right operands themselves, and the two latter written for that */
+    /* fewer than 64 columns: S, X and V' are right operands themselves, and the two latter written
+     * for that */
     const double handed = state + (3 + (double)s->dk / 64) * value;
     const double chain = s->group_dv < 64
                              ? 2 * key + square + value + handed
@@ -346,7 +360,7 @@ void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, b
     out->chunks_per_block = out->chunks_per_block * s.units / s.grid;
     out->blocks = s.grid;
     out->barriers = 1 + (int)s.outputs + (fused ? 1 : 0);
-    roles(&s, out);
+    roles(&s, fused || !t_beta, out);
     shared_memory(&s, out);
     out->smem_wavefronts = chunks * smem_passes(&s, t_beta);
     out->instructions = chunks * instructions(&s, t_beta);

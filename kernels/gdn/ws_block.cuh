@@ -7,7 +7,7 @@
 //     state     1, 2 with 128   the recurrence over chunks, 64 columns each    ws_state.cuh
 //                               with outputs 0: and o                          ws_state_output.cuh
 //                               with outputs 1 or 2: no more than that         ws_state_chain.cuh
-//                               a block of 32 columns: with tokens in rows     ws_state_shared.cuh
+//                               fewer than 64 columns: tokens along rows       ws_state_shared.cuh
 //     scores    1               outputs 0: the decayed scores                  ws_scores.cuh
 //     outputs   1 or 2          o, in turns                                    ws_output.cuh
 //     solver    1               gdn_fwd: T                                     ws_solver.cuh

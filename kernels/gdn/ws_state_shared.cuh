@@ -1,14 +1,14 @@
-// The state warpgroup of a block of 32 columns. Tokens lie along the rows of its products and the
-// columns of V along theirs, so that with half the columns a product takes half the time; and a
-// factor of a token is one of a row, two a thread. What one product gives goes to the next as a
-// right operand, through shared memory, and S stays in accumulators besides:
+// The state warpgroup of a block of fewer than 64 columns, which are not enough for the rows of a
+// product. Tokens lie along those here and the columns of V along the other side, so that fewer of
+// them take less time; and a factor of a token is one of a row, two a thread. What one product
+// gives goes to the next as a right operand, through shared memory (->); S stays in accumulators
+// besides:
 //
-//     product          of                         while it runs            then
-//     A = K S          CHUNK x 32, sum over DK    S decays                 X, to shared memory
-//     V' = T X         CHUNK x 32, over CHUNK                              rest V', to shared
-//     memory S += K^T V'      DK x 32, over CHUNK        V' handed on, V of the   S, to shared
-//     memory and
-//                                                 next chunk               handed on with that
+//     product          of                    while it runs                then
+//     A = K S          CHUNK x BLOCK_DV      S decays                     X ->
+//     V' = T X         CHUNK x BLOCK_DV                                   rest V' ->
+//     S += K^T V'      DK x BLOCK_DV         V' handed on, V of the       S ->, and handed on
+//                                            next chunk                   with that
 //
 // Tiles of S, X and V' have a row a column of V. V' goes where o of two chunks before was.
 #pragma once

@@ -85,6 +85,25 @@ for family in gdn_wu gdn_state gdn_output; do
             --count 2
     done
 done
+# Tails, an empty or short sequence and 64 columns, which all three styles take; the warp-specialized
+# one by what its warps hand to each other: o by the state's or by others, 32 columns, T by
+# substitution or inverted.
+fused_styles() {
+    for tool in memcheck racecheck synccheck; do
+        for style in fragment pipelined; do
+            clean "$tool" --style "$style" --count 3 \
+                --problem tokens=150,sequences=3,heads_k=1,heads_v=2,dk=64,dv=64,dtype=fp16
+        done
+        for config in "$@"; do
+            clean "$tool" --style warp_specialized --config "$config" --count 2 \
+                --problem tokens=150,sequences=2,heads_k=1,heads_v=1
+        done
+    done
+}
+family=gdn_fwd_t
+fused_styles chunk=64,outputs=0,narrow=1 chunk=64,outputs=2 chunk=32,block_dv=32
+family=gdn_fwd
+fused_styles chunk=64,solve=substitute chunk=64,solve=invert block_dv=32
 family=kkt_solve
 
 python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null
