@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "model/style.h"
 #include "reports/canonical.h"
+#include "reports/modelled.h"
 
 bool kkt_baseline_is(const kkt_entry *entry) {
     return strcmp(entry->style, kkt_style_get(KKT_STYLE_LIBRARY)->name) == 0;
@@ -82,12 +83,31 @@ void kkt_baselines_finish(kkt_baselines *baselines, const char *kernel, kkt_view
     view->baseline_count = kept;
 }
 
+/* Whether a parameter matters to the call: not the chunk size, which is told apart, nor one that
+ * its other parameters give no effect. */
+static bool tells(const kkt_entry *entry, const char *key) {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    kkt_values config;
+    if (!kkt_modelled_find(entry->kernel, entry->style, &kernel, &variant))
+        return strcmp(key, "chunk") != 0;
+    const kkt_param_table *table = &variant->params;
+    const int at = kkt_params_find(table, key);
+    kkt_params_defaults(table, &config);
+    if (at < 0 || kkt_params_parse(table, entry->config, &config, NULL, NULL) != KKT_OK)
+        return true;
+    const kkt_param *param = &table->params[at];
+    const bool effect = param->depends_on == 0 ||
+                        ((param->depends_values >> config.v[param->depends_on - 1]) & 1) != 0;
+    return effect && (kernel->chunk_param == NULL || strcmp(key, kernel->chunk_param) != 0);
+}
+
 const char *kkt_baseline_call(const kkt_entry *entry, kkt_arena *arena) {
     const char *text = entry->config;
     kkt_text out = {0};
     kkt_pair pair;
     while (kkt_pair_next(&text, &pair))
-        if (strcmp(pair.key, "chunk") != 0)
+        if (tells(entry, pair.key))
             kkt_text_printf(&out, "%s%s=%s", out.length > 0 ? ", " : "", pair.key, pair.text);
     const char *copy = kkt_arena_strdup(arena, kkt_text_get(&out));
     kkt_text_free(&out);

@@ -17,7 +17,8 @@ void kkt_baselines_add(kkt_baselines *baselines, const kkt_entry *entry, kkt_are
 /* Gives them to the view, whose entries are chosen: those of `kernel` (NULL: all). */
 void kkt_baselines_finish(kkt_baselines *baselines, const char *kernel, kkt_view *view);
 
-/* What of a configuration says which call it is: all but the chunk size. In the arena. */
+/* What of a configuration says which call it is: all that has an effect but the chunk size. In the
+ * arena. */
 const char *kkt_baseline_call(const kkt_entry *entry, kkt_arena *arena);
 
 #endif

@@ -35,6 +35,23 @@ static void they_stand_beside_the_entries(void **state) {
     assert_int_equal(view.measured, 4);
 }
 
+/* What has no effect on a call is not told of it. */
+static void calls_are_named_shortly(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *kernel, *config, *call;
+    } table[] = {
+        {"gemm", "choice=0,routine=gemm_ex", "routine=gemm_ex"},
+        {"gemm", "choice=2,routine=lt_matmul", "choice=2, routine=lt_matmul"},
+        {"no_more", "chunk=64,routine=x", "routine=x"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const kkt_entry entry = {
+            .kernel = table[i].kernel, .style = "library", .config = table[i].config};
+        assert_string_equal(kkt_baseline_call(&entry, f->arena), table[i].call);
+    }
+}
+
 static void nothing_of_them_is_chosen(void **state) {
     fixture *f = *state;
     fill(f);
@@ -105,6 +122,7 @@ static void the_report_has_a_table(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(they_stand_beside_the_entries, setup, teardown),
+        cmocka_unit_test_setup_teardown(calls_are_named_shortly, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_of_them_is_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(the_json_has_their_ratios, setup, teardown),
         cmocka_unit_test_setup_teardown(the_report_has_a_table, setup, teardown),
