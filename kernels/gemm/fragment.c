@@ -68,17 +68,25 @@ static void add_register_loads(const kkt_gemm_mma *g, int64_t words, kkt_footpri
     out->global_wavefronts += loads * 8;
 }
 
+/* Registers of operands on their way from shared memory: of 32 terms at a time where one operand
+ * comes from there; where both do, what the compiler takes beyond the sums for warps of 16 x 64 to
+ * 64 x 64, which is more the more it has to order. */
+static double operand_registers(const kkt_gemm_mma *g, bool a_shared, bool b_shared) {
+    const double blocks = (double)((a_shared ? g->strips : 0) + (b_shared ? g->columns : 0));
+    if (!a_shared || !b_shared)
+        return blocks * 4 * (g->depth > 1 ? 2 : 1);
+    return g->depth > 1 && blocks > 5 ? 20 * blocks - 90 : 10;
+}
+
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
     const bool a_shared = config->v[A_PLACE] == SHARED, b_shared = config->v[B_PLACE] == SHARED;
     const int64_t a_words = g.strips * g.depth * 4, b_words = g.columns * g.depth * 4;
-    const int64_t blocks = (a_shared ? g.strips : 0) + (b_shared ? g.columns : 0);
     kkt_gemm_footprint(problem, config, KKT_STYLE_FRAGMENT, g.threads, out);
     kkt_gemm_mma_registers(&g, "c", g.strips * g.columns * 8, out);
-    /* operands on their way from shared memory, 32 terms of them where a step has as many */
     kkt_footprint_role(out, "all", (int)g.threads)->extra_registers =
-        (double)(blocks * 4 * (g.depth > 1 ? 2 : 1));
+        operand_registers(&g, a_shared, b_shared);
     if (a_shared) {
         kkt_gemm_mma_tile(&g, true, true, 1, out);
     } else {
