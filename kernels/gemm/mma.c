@@ -110,13 +110,11 @@ void kkt_gemm_mma_store(const kkt_gemm_mma *g, bool staged, kkt_footprint *out) 
 #define SEEN_SHARE 0.2
 
 #define PORT_BYTES 64.0 /* of an SM from L2, a cycle */
-/* Loads of that latency from asking for a tile until its products begin, beside its bytes: with
- * nothing else in flight 1,790 cycles on an H200 (steps of 32 and of 64 terms, one block an SM),
- * and less where copies overlap. */
+/* Loads of that latency from asking for a tile until its products begin, beside its bytes, on an
+ * H200 with one block an SM: 1,790 cycles with nothing else in flight (steps of 32 and 64 terms),
+ * 1,575 with two stages (steps of 16 and 32). */
 #define SERIAL_LOADS 2.4
-#define AHEAD_LOADS 1.7
-/* Products beside copies and ldmatrix against products alone. */
-#define CROWDED 1.4
+#define AHEAD_LOADS 2.25
 
 void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t stages,
                         kkt_footprint *out) {
@@ -125,9 +123,11 @@ void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t sta
     const double flop = (double)(g->warps * g->strips * g->columns * 2 * g->depth) * PRODUCT_FLOP;
     const double products = flop / rate; /* cycles of a block that has the SM to itself */
     const double copy = step_bytes(g) / PORT_BYTES / LOAD_CYCLES;
-    const double hidden = (double)(stages - 1) * products * CROWDED / LOAD_CYCLES;
-    const double left = AHEAD_LOADS + copy - hidden;
-    const double seen = (left > 0 ? left : 0) / SEEN_SHARE + 1 / (double)g->steps;
+    const double ahead = (double)(stages > 1 ? stages - 1 : 1);
+    const double left = (AHEAD_LOADS + copy) / ahead - products / LOAD_CYCLES;
+    /* The model takes off what the style hides. */
+    const double share = 1 - kkt_style_get(out->style)->latency_overlap;
+    const double seen = (left > 0 ? left : 0) / share + 1 / (double)g->steps;
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, stages > 1 ? seen : SERIAL_LOADS + copy, 0);
     kkt_footprint_step(out, KKT_STEP_BARRIER, stages > 1 ? 1 : 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, products / FMA_CYCLES);

@@ -264,6 +264,67 @@ static void tiles_in_registers_spill(void **state) {
     assert_int_equal(p.smem_bytes, 128 * 32 * 2);
 }
 
+/* A ring of two stages takes the longer of copy and products a step, so never less than half of one
+ * that has a single stage; deeper ones end at the products. */
+static void stages_bring_what_overlap_can(void **state) {
+    (void)state;
+    const kkt_variant *pipelined = kkt_kernel_variant(family(), KKT_STYLE_PIPELINED);
+    const char *const at[] = {"bm=128,bn=256,bk=64,warps_n=4,store=direct,stages=1",
+                              "bm=128,bn=256,bk=64,warps_n=4,store=direct,stages=2",
+                              "bm=128,bn=256,bk=64,warps_n=4,store=direct,stages=3",
+                              "bm=128,bn=256,bk=64,warps_n=4,store=direct,stages=4"};
+    double us[4];
+    for (int i = 0; i < 4; i++)
+        us[i] = predict(pipelined, "", at[i]).predicted_us;
+    assert_true(us[1] < us[0] && us[1] > us[0] / 2);
+    assert_true(us[2] < us[1] && us[3] > us[2] * 0.98 && us[3] <= us[2]);
+    assert_int_equal(predict(pipelined, "", at[0]).limiter, KKT_LIMIT_LATENCY);
+    assert_int_equal(predict(pipelined, "", at[3]).limiter, KKT_LIMIT_SHARED_BANDWIDTH);
+}
+
+/* ---- claims ---- */
+
+/* Whether a side of a comparison can be launched in a style: parsed part by part, as ablations do.
+ */
+static bool launches(const kkt_variant *variant, const char *patch) {
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    const kkt_values problem = problem_of("");
+    kkt_values config = config_of(variant, "");
+    kkt_footprint fp;
+    kkt_prediction p;
+    char reason[200], part[256];
+    while (patch) {
+        const size_t length = strcspn(patch, ";");
+        assert_true(length < sizeof part);
+        memcpy(part, patch, length);
+        part[length] = '\0';
+        if (kkt_params_parse(&variant->params, part, &config, NULL, NULL) != KKT_OK)
+            return false;
+        patch = patch[length] ? patch + length + 1 : NULL;
+    }
+    if (!variant->applicable(&problem, &config, arch, reason, sizeof reason))
+        fail_msg("%s", reason);
+    variant->footprint(&problem, &config, arch, &fp);
+    kkt_predict(&fp, arch, kkt_device_first(arch), NULL, &p);
+    return p.infeasible == KKT_FEASIBLE;
+}
+
+static void claims_compare_what_one_style_has(void **state) {
+    (void)state;
+    const kkt_kernel *kernel = family();
+    for (size_t c = 0; c < kernel->claim_count; c++)
+        for (size_t i = 0; i < kernel->claims[c].count; i++) {
+            const kkt_comparison *x = &kernel->claims[c].comparisons[i];
+            int styles = 0;
+            for (size_t v = 0; v < kernel->variant_count; v++)
+                styles += kernel->variants[v]->source && launches(kernel->variants[v], x->from) &&
+                          launches(kernel->variants[v], x->to);
+            if (styles != 1)
+                fail_msg("claim %s: %s -> %s is had by %d styles", kernel->claims[c].name, x->from,
+                         x->to, styles);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_is_the_definition),
@@ -273,6 +334,8 @@ int main(void) {
         cmocka_unit_test(check_problems_keep_what_is_compiled_in),
         cmocka_unit_test(rows_that_are_no_units_are_copied_first),
         cmocka_unit_test(tiles_in_registers_spill),
+        cmocka_unit_test(stages_bring_what_overlap_can),
+        cmocka_unit_test(claims_compare_what_one_style_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
