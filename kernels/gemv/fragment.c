@@ -4,7 +4,7 @@
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     (void)arch;
-    kkt_gemv_footprint(problem, config, 1, problem->v[KKT_GEMV_K], 2, out);
+    kkt_gemv_footprint(KKT_STYLE_FRAGMENT, problem, config, 1, problem->v[KKT_GEMV_K], 2, out);
 }
 
 static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

@@ -33,8 +33,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const int64_t splits = config->v[KKT_GEMV_SPLIT_K];
     const double m = (double)problem->v[KKT_GEMV_M], part_bytes = 4 * m * (double)splits;
     (void)arch;
-    kkt_gemv_footprint(problem, config, splits, span_of(problem, config), 4, out);
-    out->style = KKT_STYLE_MATERIALIZED;
+    kkt_gemv_footprint(KKT_STYLE_MATERIALIZED, problem, config, splits, span_of(problem, config), 4,
+                       out);
     out->launches = 2;
     out->hbm_read_bytes += part_bytes;
     out->l2_read_bytes += part_bytes;

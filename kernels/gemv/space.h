@@ -31,8 +31,8 @@ bool kkt_gemv_applicable(const kkt_values *problem, const kkt_values *config, co
                          char *reason, size_t size);
 /* Of the launch that reads A where each row's sum is shared by `splits` blocks, its stretches
  * `span` elements long; sums of `sum_bytes` an element are written. */
-void kkt_gemv_footprint(const kkt_values *problem, const kkt_values *config, int64_t splits,
-                        int64_t span, int sum_bytes, kkt_footprint *out);
+void kkt_gemv_footprint(kkt_style_id style, const kkt_values *problem, const kkt_values *config,
+                        int64_t splits, int64_t span, int sum_bytes, kkt_footprint *out);
 void kkt_gemv_defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_text *out);
 /* That launch: a, x, `sums`, m, k, lda. */
