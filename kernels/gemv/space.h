@@ -24,6 +24,9 @@ enum kkt_gemv_x { KKT_GEMV_X_GLOBAL, KKT_GEMV_X_SHARED };
 enum kkt_gemv_keep { KKT_GEMV_CACHED, KKT_GEMV_STREAM, KKT_GEMV_STREAM_WIDE };
 enum kkt_gemv_reduce { KKT_GEMV_REDUCE_END, KKT_GEMV_REDUCE_STEP };
 
+enum { KKT_GEMV_CLAIM_COUNT = 14 };
+extern const kkt_claim kkt_gemv_claims[KKT_GEMV_CLAIM_COUNT]; /* claims.c */
+
 extern const kkt_param kkt_gemv_params[KKT_GEMV_SPLIT_PARAMS];
 extern const char *const kkt_gemv_sources[]; /* headers and gemv.cu, NULL-terminated */
 

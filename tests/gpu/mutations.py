@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-PROBLEM = "tokens=2048,heads_k=2,heads_v=4,dk=64"
+PROBLEMS = {"kkt_solve": "tokens=2048,heads_k=2,heads_v=4,dk=64", "gemv": "m=77,k=1001"}
 BLOCKS = "chunk=64,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
 FLAT = "chunk=64,inverse=flat,base=16,couple=fp32,threads=64,heads_per_block=2"
 ROW = "chunk=64,inverse=row,threads=32,heads_per_block=1"
@@ -26,7 +26,13 @@ WARPS = REGISTERS + "base=8,threads=64,warps_per_head=1,store=staged"
 HALVES = REGISTERS + "base=16,threads=64,warps_per_head=1,store=tma_halves"
 TEAM = REGISTERS + "base=8,threads=128,warps_per_head=2,store=tma_halves"
 
+# Rows of one warp; of two warps, two rows a thread; that and x in shared memory.
+GEMV_WARP = "rows_per_block=4,row_threads=32,threads=128,unroll=2"
+GEMV_ROWS = "rows_per_block=2,row_threads=64,threads=64,unroll=2"
+GEMV_SHARED = GEMV_ROWS + ",x=shared"
+
 KERNEL = "kkt_solve/shared_path.cuh"
+ROW_SUMS = "gemv/row_sums.cuh"
 REGISTER = "kkt_solve/register_"
 PARAMETERS = "kkt_solve/parameters.cuh"
 WORK = "kkt_solve/work.cuh"
@@ -34,7 +40,8 @@ COUPLING = "device/coupling.cuh"
 SUBSTITUTION = "device/substitution.cuh"
 BAD = ("wrong_result", "racy")
 
-Mutation = collections.namedtuple("Mutation", "name what edits bad good", defaults=((),))
+Mutation = collections.namedtuple("Mutation", "name what edits bad good family",
+                                  defaults=((), "kkt_solve"))
 
 MUTATIONS = [
     Mutation("no_negation", "blocks below the diagonal are not negated", [
@@ -100,6 +107,28 @@ MUTATIONS = [
         (REGISTER + "output.cuh", "const uint4 v = *(const uint4 *)(source + Tile::at(n / Tile::units, unit));\n"
          "            if (r < rows)",
          "const uint4 v = *(const uint4 *)(source + Tile::at(n / Tile::units, unit));")], [WARPS, TEAM]),
+    Mutation("gemv_no_barrier", "sums of warps are added before all of them are there", [
+        (ROW_SUMS, "        __syncthreads();\n        for (int at", "        for (int at")],
+        [GEMV_ROWS], [GEMV_WARP], "gemv"),
+    Mutation("gemv_no_barrier_x", "x is used before all of it is in shared memory", [
+        (ROW_SUMS, "        x = shared_x(shared);\n        __syncthreads();",
+         "        x = shared_x(shared);")], [GEMV_SHARED], [GEMV_ROWS], "gemv"),
+    Mutation("gemv_no_edges", "what is before and behind the whole vectors is left out", [
+        (ROW_SUMS, "        rows.add_edges(s, b, lane);", "        ;")],
+        [GEMV_WARP, GEMV_SHARED], (), "gemv"),
+    Mutation("gemv_unshifted", "x begins where vectors do, not where the row does", [
+        (ROW_SUMS, "const u16 *x = s.x + b.head;", "const u16 *x = s.x;")],
+        [GEMV_WARP], [GEMV_SHARED], "gemv"),
+    Mutation("gemv_no_rest", "the last, incomplete step of the loop is left out", [
+        (ROW_SUMS, "        rows.step<true>(x, whole + lane, b.vectors);", "        ;")],
+        [GEMV_WARP, GEMV_ROWS], (), "gemv"),
+    Mutation("gemv_beyond", "a row's last vector reaches into the next row", [
+        (ROW_SUMS, "b.vectors = (s.k - b.head) / P::vec;",
+         "b.vectors = (s.k - b.head + P::vec - 1) / P::vec;")], [GEMV_WARP], (), "gemv"),
+    Mutation("gemv_half_sums", "sums are kept in the dtype", [
+        (ROW_SUMS, "part[r] = fmaf(a[u][r].template value<P::bf16>(i), factor, part[r]);",
+         "part[r] = unpack_fp16(pack_fp16(fmaf(a[u][r].template value<P::bf16>(i), factor, "
+         "part[r]), 0.0f)).x;")], [GEMV_WARP, GEMV_ROWS], (), "gemv"),
 ]
 
 
@@ -121,16 +150,24 @@ def make(kernels, work):
     print(f"mutations: {len(MUTATIONS)} faults put in")
 
 
-def verify(program, folder, config):
-    """Outcome and reason of one configuration with the sources of a folder."""
+def whole_config(family, config):
+    """A configuration with nothing left open."""
+    if family == "gemv":
+        return "vec=8,keep=stream,reduce=end,min_blocks=0," + config + (
+            "" if "x=" in config else ",x=global")
     given = dict(pair.split("=") for pair in (REST + "," + config).split(","))
     if given["inverse"] == "row":
         for idle in ("base", "couple", "block_pad", "transpose", "negate_early", "assemble_fused"):
             given.pop(idle, None)
-    text = ",".join(f"{key}={value}" for key, value in given.items())
+    return ",".join(f"{key}={value}" for key, value in given.items())
+
+
+def verify(program, folder, family, config):
+    """Outcome and reason of one configuration with the sources of a folder."""
     done = subprocess.run(
-        [program, "verify", "kkt_solve", "--sources", folder, "--problem", PROBLEM, "--config",
-         text, "--count", "1", "--cache", folder.parent / "cache", "--json"], capture_output=True, text=True, timeout=120)
+        [program, "verify", family, "--sources", folder, "--problem", PROBLEMS[family], "--config",
+         whole_config(family, config), "--count", "1", "--cache", folder.parent / "cache",
+         "--json"], capture_output=True, text=True, timeout=120)
     if not done.stdout:
         return "none", done.stderr.strip()
     row = json.loads(done.stdout)["candidates"][0]
@@ -140,7 +177,7 @@ def verify(program, folder, config):
 def judge(mutation, program, work):
     problems, told = [], []
     for config, wanted in [(c, BAD) for c in mutation.bad] + [(c, ("ok",)) for c in mutation.good]:
-        outcome, reason = verify(program, work / mutation.name, config)
+        outcome, reason = verify(program, work / mutation.name, mutation.family, config)
         told.append(outcome)
         if outcome not in wanted:
             problems.append(f"    {config}: {outcome}, not {' or '.join(wanted)}: {reason}")
@@ -151,8 +188,9 @@ def judge(mutation, program, work):
 
 def run(program, work):
     begin = time.monotonic()
-    every = sorted({c for m in MUTATIONS for c in [*m.bad, *m.good]})
-    plan = [Mutation("none", "the sources as they are", [], [], every)] + MUTATIONS
+    plan = [Mutation("none", f"{family}'s sources as they are", [], [],
+                     sorted({c for m in MUTATIONS if m.family == family for c in [*m.bad, *m.good]}),
+                     family) for family in PROBLEMS] + MUTATIONS
     workers = min(8, os.cpu_count() or 1)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:

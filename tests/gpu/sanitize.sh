@@ -104,6 +104,12 @@ family=gdn_fwd_t
 fused_styles chunk=64,outputs=0,narrow=1 chunk=64,outputs=2 chunk=32,block_dv=32
 family=gdn_fwd
 fused_styles chunk=64,solve=substitute chunk=64,solve=invert block_dv=32
+family=gemv
+for tool in memcheck racecheck synccheck; do
+    clean "$tool" --problem m=300,k=3001 --count 4
+    clean "$tool" --problem m=300,k=992,layout=t --count 4
+    clean "$tool" --problem m=77,k=3000,lda=3005 --style materialized --count 2
+done
 family=kkt_solve
 
 python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernels/gemv/space.h"
+#include "kernels/moves.h"
 #include "model/predict.h"
 
 static const kkt_kernel *family(void) {
@@ -307,6 +308,39 @@ static void the_limiter_is_memory(void **state) {
     assert_true(naive.predicted_us > 2 * wide.predicted_us);
 }
 
+/* Every comparison can be made in one of the styles, on the default problem. */
+static void claims_can_be_decided(void **state) {
+    (void)state;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    const kkt_values p = problem_of("");
+    bool made[KKT_GEMV_CLAIM_COUNT][8] = {{false}};
+    for (size_t v = 0; v < family()->variant_count; v++) {
+        const kkt_variant *variant = family()->variants[v];
+        const kkt_values base =
+            config_of(variant, "rows_per_block=1,row_threads=256,threads=256,unroll=4");
+        kkt_arena *arena = kkt_arena_open();
+        kkt_move_set set;
+        assert_int_equal(kkt_moves_make(family(), variant, &p, &base, arch, kkt_device_first(arch),
+                                        arena, &set, NULL),
+                         KKT_OK);
+        for (size_t i = 0; i < set.move_count; i++) {
+            const kkt_move *move = &set.moves[i];
+            if (!move->claim)
+                continue;
+            const char *from = set.points[move->from].reason, *to = set.points[move->to].reason;
+            if (from || to)
+                fail_msg("%s %s: %s", move->claim->name, move->label, from ? from : to);
+            assert_true(move->from != move->to);
+            made[move->claim - kkt_gemv_claims][move->comparison - move->claim->comparisons] = true;
+        }
+        kkt_arena_close(arena);
+    }
+    for (size_t i = 0; i < KKT_GEMV_CLAIM_COUNT; i++)
+        for (size_t c = 0; c < kkt_gemv_claims[i].count; c++)
+            if (!made[i][c])
+                fail_msg("%s cannot be decided", kkt_gemv_claims[i].name);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_is_the_definition),
@@ -319,6 +353,7 @@ int main(void) {
         cmocka_unit_test(stretches_cover_k),
         cmocka_unit_test(bytes_by_hand),
         cmocka_unit_test(the_limiter_is_memory),
+        cmocka_unit_test(claims_can_be_decided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
