@@ -80,6 +80,8 @@ typedef struct kkt_footprint {
 
     /* Totals over the launch. */
     double hbm_read_bytes, hbm_write_bytes; /* each input once, each output once */
+    double run_bytes;                       /* that lie together of what a block reads at once; 0:
+                                               too many to matter */
     double l2_read_bytes;                   /* what the blocks ask of L2, reuse included */
     double smem_wavefronts;                 /* 128-byte passes of the shared-memory pipe, all SMs */
     double global_wavefronts; /* its passes for global loads that touch several lines each */

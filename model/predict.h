@@ -43,7 +43,8 @@ typedef struct kkt_time_constants {
     double hbm_efficiency; /* share of the theoretical peak that a copy reaches */
     double l2_efficiency;  /* of the SMs' ports to L2 */
     double smem_efficiency, tensor_efficiency, fp32_efficiency, issue_efficiency;
-    double launch_us; /* an empty launch, and what starting and draining the SMs adds */
+    double launch_us;      /* an empty launch, and what starting and draining the SMs adds */
+    double run_cost_bytes; /* what beginning a run of neighbouring bytes costs memory, in bytes */
     double load_latency_cycles;
     double step_cycles[KKT_STEP_KIND_COUNT]; /* latency of one dependent step */
     double fma_cycles;                       /* of each element of a step's chain */

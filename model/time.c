@@ -44,6 +44,7 @@ static const kkt_time_constants fitted = {
     .fp32_efficiency = 0.5,
     .issue_efficiency = 0.45,
     .launch_us = 4.2,
+    .run_cost_bytes = 70,
     .load_latency_cycles = 700,
     .step_cycles =
         {
@@ -185,6 +186,11 @@ static double together(const double *times, int count, double exponent, double l
     return longest * pow(sum, 1 / exponent);
 }
 
+/* Memory is read page by page: short runs spread over many pages cost more than their bytes. */
+static double run_factor(const kkt_footprint *fp, const kkt_time_constants *k) {
+    return fp->run_bytes > 0 ? 1 + k->run_cost_bytes / fp->run_bytes : 1;
+}
+
 void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
                       const kkt_device *device, const kkt_time_constants *constants,
                       kkt_prediction *prediction) {
@@ -199,7 +205,8 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
         prediction->occupancy.blocks_per_sm > 0 ? prediction->occupancy.blocks_per_sm : 1;
     double waves = fmax((double)fp->blocks / (sms * resident), fp->blocks > 0 ? 1 : 0);
     double times[] = {
-        prediction->hbm_bytes / (kkt_device_peak_gbps(device) * k->hbm_efficiency * 1e3),
+        prediction->hbm_bytes * run_factor(fp, k) /
+            (kkt_device_peak_gbps(device) * k->hbm_efficiency * 1e3),
         (fp->l2_read_bytes + spill_bytes(fp, prediction)) /
             (L2_PORT_BYTES * sms * clock_mhz * k->l2_efficiency),
         (fp->smem_wavefronts + fp->global_wavefronts) / (cycles * k->smem_efficiency),

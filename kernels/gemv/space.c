@@ -1,5 +1,6 @@
 #include "kernels/gemv/space.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const char *const x_names[] = {"global", "shared"};
@@ -79,6 +80,9 @@ const char *const kkt_gemv_sources[] = {
     "gemv/column_sums.cuh", "gemv/parameters.cuh", "gemv/row_sums.cuh",   NULL,
 };
 
+/* What L1 looks up at once, and what it brings from L2 at the least. */
+enum { LINE_BYTES = 128, SECTOR_BYTES = 32 };
+
 /* Rows that a thread sums at once. */
 static int64_t rows_each(const kkt_values *config) {
     return config->v[KKT_GEMV_ROWS_PER_BLOCK] * config->v[KKT_GEMV_ROW_THREADS] /
@@ -115,6 +119,12 @@ static bool rows_fit(const kkt_values *problem, const kkt_values *config, char *
     const long long each = rows * share / threads, vec = c[KKT_GEMV_VEC];
     if (is_transposed(problem) && each != vec) {
         snprintf(reason, size, "layout t: a thread has %lld rows, but vec is %lld", each, vec);
+        return false;
+    }
+    if (is_transposed(problem) && rows * 2 < SECTOR_BYTES && rows < problem->v[KKT_GEMV_M]) {
+        snprintf(reason, size,
+                 "layout t: %lld columns of a block are less than a sector of %d bytes", rows,
+                 SECTOR_BYTES);
         return false;
     }
     if (each > 8) {
@@ -218,9 +228,16 @@ static void add_buffers(const kkt_values *problem, const kkt_values *config, int
     add_registers(problem, config, out);
 }
 
+/* Copies a thread that bring x to shared memory: 16 bytes each, or an element where rows do not
+ * begin alike. */
+static double x_copies(const kkt_values *problem, const kkt_values *config, int64_t span) {
+    const bool shifted = !is_transposed(problem) && alike(problem, config) > 1;
+    return (double)divide_up(span, config->v[KKT_GEMV_THREADS] * (shifted ? 1 : 8));
+}
+
 /* Loads and conversions of A and of what of x meets them, products, loop and addresses. */
 static void add_work(const kkt_values *problem, const kkt_values *config, double elements,
-                     kkt_footprint *out) {
+                     int64_t span, kkt_footprint *out) {
     const int64_t *c = config->v;
     const double vec = (double)c[KKT_GEMV_VEC], each = (double)rows_each(config);
     const double loads = elements / vec / 32; /* of warps */
@@ -237,6 +254,9 @@ static void add_work(const kkt_values *problem, const kkt_values *config, double
                         steps / (transposed ? 1 : each) * 8 + warps * 60;
     if (c[KKT_GEMV_REDUCE] == KKT_GEMV_REDUCE_STEP)
         out->instructions += steps * 10;
+    if (shared)
+        out->instructions +=
+            (double)out->blocks * x_copies(problem, config, span) * (double)out->threads / 32 * 6;
 }
 
 /* What comes to the SMs by way of L2: A, and x for every block, or once for those that share an
@@ -245,11 +265,21 @@ static void add_traffic(const kkt_values *problem, const kkt_values *config, dou
                         int64_t span, kkt_footprint *out) {
     const int64_t *c = config->v;
     const double k_bytes = 2 * (double)span;
-    const double sector = 32, taken = 2 * (double)(c[KKT_GEMV_VEC] * c[KKT_GEMV_ROW_THREADS]);
+    const double taken = 2 * (double)(c[KKT_GEMV_VEC] * c[KKT_GEMV_ROW_THREADS]);
     const bool kept = c[KKT_GEMV_KEEP] == KKT_GEMV_CACHED || is_transposed(problem);
-    const double waste = taken < sector && !kept ? sector / taken : 1;
+    const double waste = taken < SECTOR_BYTES && !kept ? SECTOR_BYTES / taken : 1;
     const double neighbours = out->threads < 2048 ? 2048.0 / out->threads : 1;
     const bool shared = c[KKT_GEMV_X_PLACE] == KKT_GEMV_X_SHARED;
+    /* Lines of 128 bytes that a warp's load touches, each a pass of the pipe that L1 shares with
+     * shared memory. */
+    const int64_t beside =
+        is_transposed(problem) ? out->threads / c[KKT_GEMV_ROW_THREADS] : c[KKT_GEMV_ROW_THREADS];
+    const int64_t together = beside < 32 ? beside : 32;
+    const int64_t lines = 32 / together * divide_up(together * c[KKT_GEMV_VEC] * 2, LINE_BYTES);
+    out->global_wavefronts = elements / (double)c[KKT_GEMV_VEC] / 32 * (double)lines;
+    /* Of layout t the neighbouring blocks read the neighbouring bytes at the same time. */
+    const double run = 2 * (double)(beside * c[KKT_GEMV_VEC] * c[KKT_GEMV_UNROLL]);
+    out->run_bytes = is_transposed(problem) ? 0 : run < LINE_BYTES ? LINE_BYTES : run;
     out->l2_read_bytes =
         2 * elements * waste + (double)out->blocks * k_bytes / (shared ? 1 : neighbours);
     if (shared)
@@ -281,11 +311,19 @@ void kkt_gemv_footprint(kkt_style_id style, const kkt_values *problem, const kkt
     add_buffers(problem, config, span, out);
     out->hbm_read_bytes = 2 * (elements + (double)k);
     out->hbm_write_bytes = (double)(sum_bytes * m * splits);
-    add_work(problem, config, elements, out);
+    add_work(problem, config, elements, span, out);
     add_traffic(problem, config, elements, span, out);
-    /* Steps that take less than a sector of 32 bytes find most of theirs in L1. */
-    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, taken < 16 ? taken / 16 : 1, 0);
-    kkt_footprint_step(out, KKT_STEP_COUPLING, 1, (double)once);
+    /* Where x goes to shared memory first, its copies come before all steps, four at a time. */
+    const double before =
+        c[KKT_GEMV_X_PLACE] == KKT_GEMV_X_SHARED
+            ? ceil(x_copies(problem, config, span) / 4) / (double)out->chunks_per_block
+            : 0;
+    /* Steps that take less than a sector find most of theirs in L1, and the compiler takes several
+     * short ones together. */
+    const double sector = SECTOR_BYTES / 2; /* in elements */
+    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, (taken < sector ? taken / sector : 1) + before,
+                       0);
+    kkt_footprint_step(out, KKT_STEP_COUPLING, once < 8 ? (double)once / 8 : 1, (double)once);
     if (c[KKT_GEMV_REDUCE] == KKT_GEMV_REDUCE_STEP)
         kkt_footprint_step(out, KKT_STEP_COUPLING, 5, 0);
 }

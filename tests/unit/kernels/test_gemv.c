@@ -190,7 +190,9 @@ static void says_why_a_configuration_is_refused(void **state) {
         {"", "rows_per_block=16", "16 rows of a thread at once"},
         {"", "rows_per_block=8,unroll=8", "64 loads of a thread"},
         {"layout=t", "", "layout t: a thread has 4 rows, but vec is 8"},
-        {"layout=t,m=4098", "rows_per_block=8", "layout t: vec 8 does not divide lda 4098"},
+        {"layout=t", "rows_per_block=8", "layout t: 8 columns of a block are less"},
+        {"layout=t,m=4098", "rows_per_block=128,row_threads=8,threads=128",
+         "layout t: vec 8 does not divide lda 4098"},
         {"", "reduce=step", "reduce=step is for rows of 2 to 32 threads"},
         {"", "rows_per_block=4,row_threads=512,threads=512,min_blocks=8", "min_blocks 8 of 512"},
     };
@@ -236,7 +238,7 @@ static void blocks_cover_the_rows(void **state) {
         {"m=4097,k=4099", "", 1032}, /* 129 times 8 blocks of 4 */
         {"m=4097,k=4100", "", 1026},
         {"m=4097,k=4100", "vec=4", 1025},
-        {"m=4096,k=99,layout=t", "rows_per_block=8", 512},
+        {"m=4096,k=99,layout=t", "rows_per_block=128,row_threads=8", 32},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -316,6 +318,8 @@ static void claims_can_be_decided(void **state) {
     bool made[KKT_GEMV_CLAIM_COUNT][8] = {{false}};
     for (size_t v = 0; v < family()->variant_count; v++) {
         const kkt_variant *variant = family()->variants[v];
+        if (!variant->source)
+            continue; /* a library's */
         const kkt_values base =
             config_of(variant, "rows_per_block=1,row_threads=256,threads=256,unroll=4");
         kkt_arena *arena = kkt_arena_open();

@@ -75,6 +75,11 @@ static void test_copy(void **state) {
     kkt_prediction p = predict(&fp, "h200");
     assert_true(p.lower_bound_us < 101.5);
     golden_near(p.predicted_us, 101.5, 5);
+    /* Read in runs of 512 bytes it takes longer; the bound takes the bytes alone. */
+    fp.run_bytes = 512;
+    kkt_prediction short_runs = predict(&fp, "h200");
+    assert_true(short_runs.lower_bound_us == p.lower_bound_us);
+    golden_near((short_runs.predicted_us - 4.2) / (p.predicted_us - 4.2), 1 + 70.0 / 512, 1e-6);
 }
 
 /* Siblings that move the same bytes get different bounds: more wavefronts, longer chains on fewer
