@@ -26,9 +26,11 @@ template <int STRIPS, int BASE, int PARTS> struct BlockScratch {
     // The four blocks that a warp reads in step start in different banks.
     static constexpr int block_words = BASE * BASE + 8;
     static constexpr int blocks_bytes = blocks * block_words * 4;
+    // Inverses: of each strip the 8 x 8 matrices, with BASE 8 two and a row of zeros, with 16 four.
     static constexpr int matrix_bytes = 128;
-    static constexpr int matrices = blocks * (BASE == 8 ? 1 : 4); // a part
-    static constexpr int part_bytes = matrices * matrix_bytes;
+    static constexpr int zeros_at = 2 * matrix_bytes;
+    static constexpr int strip_bytes = BASE == 8 ? zeros_at + 16 : 4 * matrix_bytes;
+    static constexpr int part_bytes = STRIPS * strip_bytes;
     // Where all blocks are read in one go, their inverses take their place.
     static constexpr bool in_place = STRIPS <= 4;
     static constexpr int inverse_at = in_place ? 0 : blocks_bytes;
@@ -108,10 +110,13 @@ template <int STRIPS, int PARTS> KKT_DEVICE void substitute_8(u8 *scratch, int l
 #pragma unroll
         for (int c = 0; c < chains; ++c)
             if (busy)
-                write_row<PARTS>(scratch + S::inverse_at + (block + 4 * c) * S::matrix_bytes +
-                                     column * 16,
+                write_row<PARTS>(scratch + S::inverse_at + (block / 2 + 2 * c) * S::strip_bytes +
+                                     block % 2 * S::matrix_bytes + column * 16,
                                  S::part_bytes, x[c]);
     }
+    if (lane < STRIPS * PARTS)
+        *(uint4 *)(scratch + S::inverse_at + lane * S::strip_bytes + S::zeros_at) =
+            make_uint4(0, 0, 0, 0);
 }
 
 // BASE 16: eight lanes a block, four blocks at a time. A lane takes column c of the left half and
@@ -140,7 +145,7 @@ template <int STRIPS, int PARTS> KKT_DEVICE void substitute_16(u8 *scratch, int 
         }
         __syncwarp();
         const float zeros[8] = {};
-        u8 *matrix = scratch + S::inverse_at + block * 4 * S::matrix_bytes + column * 16;
+        u8 *matrix = scratch + S::inverse_at + block * S::strip_bytes + column * 16;
         if (busy) {
             write_row<PARTS>(matrix, S::part_bytes, left);
             write_row<PARTS>(matrix + S::matrix_bytes, S::part_bytes, zeros);
@@ -160,6 +165,9 @@ template <int STRIPS, int BASE, int PARTS> KKT_DEVICE void substitute(u8 *scratc
 
 template <int PARTS> struct BlockInverse { Operand<PARTS> plain, transposed; };
 
+// The forms that are asked for of an inverse, as a sum; others are left undefined.
+enum Form { kPlain = 1, kTransposed = 2 };
+
 // BASE 16: matrix q of a block is quarter q of the transposed inverse.
 template <int STRIPS, int PARTS>
 KKT_DEVICE BlockInverse<PARTS> take_block_16(const u8 *scratch, int strip, int lane) {
@@ -167,41 +175,56 @@ KKT_DEVICE BlockInverse<PARTS> take_block_16(const u8 *scratch, int strip, int l
     BlockInverse<PARTS> t;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
-        const u32 first = shared_address(scratch + S::inverse_at + p * S::part_bytes +
-                                         strip * 4 * S::matrix_bytes);
+        const u32 first =
+            shared_address(scratch + S::inverse_at + p * S::part_bytes + strip * S::strip_bytes);
         t.transposed.part[p] = load_operand_tile(first + lane * 16);
         t.plain.part[p] = load_transposed_tile(first + swap_middle_matrices(lane) * 16);
     }
     return t;
 }
 
-// BASE 8: matrices 0 and 1 of a strip are A'^T and E'^T; `below` is the quarter B of N.
-template <int STRIPS, int PARTS>
+// BASE 8: matrices 0 and 1 of a strip are A'^T and E'^T; `below` is the quarter B of N. An operand
+// is loaded whole, with the row of zeros for all eight of a zero matrix: put together from
+// registers it would be copied for each product. The quarter that is coupled takes its place
+// afterwards. Of a form that is not asked for only what the coupling reads is loaded.
+template <int STRIPS, int PARTS, int FORMS = kPlain | kTransposed>
 KKT_DEVICE BlockInverse<PARTS> take_block_8(const u8 *scratch, const SubOperand<PARTS> &below,
                                             int strip, int lane) {
     using S = BlockScratch<STRIPS, 8, PARTS>;
-    SubOperand<PARTS> plain[2], transposed[2];
-#pragma unroll
-    for (int p = 0; p < PARTS; ++p) {
-        const u32 row = shared_address(scratch + S::inverse_at + p * S::part_bytes +
-                                       strip * 2 * S::matrix_bytes + lane % 16 * 16);
-        u32 matrix[2];
-        load_matrices<true>(matrix, row);
-        plain[0].part[p] = matrix[0];
-        plain[1].part[p] = matrix[1];
-        load_matrices<false>(matrix, row);
-        transposed[0].part[p] = matrix[0];
-        transposed[1].part[p] = matrix[1];
-    }
-    const SubOperand<PARTS> m_t = multiply_quarters(transposed[0], below);
-    const SubOperand<PARTS> coupled = multiply_quarters(plain[1], m_t);
-    const SubOperand<PARTS> coupled_t = multiply_quarters(m_t, plain[1]);
+    const int matrix = lane / 8; // whose row this lane names
+    const int row = lane % 8 * 16;
+    const u32 inverses = shared_address(scratch + S::inverse_at);
     BlockInverse<PARTS> t;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
-        t.plain.part[p] = {{plain[0].part[p], coupled.part[p], 0, plain[1].part[p]}};
-        t.transposed.part[p] = {
-            {transposed[0].part[p], 0, coupled_t.part[p], transposed[1].part[p]}};
+        const int at = p * S::part_bytes + strip * S::strip_bytes;
+        OperandTile &plain = t.plain.part[p], &transposed = t.transposed.part[p];
+        if (FORMS & kTransposed)
+            transposed = load_operand_tile(
+                inverses + (matrix == 1 ? S::zeros_at : matrix / 2 * S::matrix_bytes + row) + at);
+        else
+            transposed.quarter[0] = transposed.quarter[1] = load_matrix<false>(inverses + row + at);
+        if (FORMS & kPlain)
+            plain = load_transposed_tile(
+                inverses + (matrix == 2 ? S::zeros_at : matrix % 2 * S::matrix_bytes + row) + at);
+        else
+            plain.quarter[3] = load_matrix<true>(inverses + row + S::matrix_bytes + at);
+    }
+    const SubOperand<PARTS> lower = quarter_of(t.plain, 3); // E'
+    const SubOperand<PARTS> m_t =
+        multiply_quarters<kUpper>(quarter_of(t.transposed, 0), quarter_of(t.transposed, 1), below);
+    if constexpr (FORMS & kPlain) {
+        const SubOperand<PARTS> coupled =
+            multiply_quarters<kLower>(quarter_of(t.plain, 2), lower, m_t);
+#pragma unroll
+        for (int p = 0; p < PARTS; ++p)
+            t.plain.part[p].quarter[1] = coupled.part[p];
+    }
+    if constexpr (FORMS & kTransposed) {
+        const SubOperand<PARTS> coupled = multiply_parts(m_t, lower);
+#pragma unroll
+        for (int p = 0; p < PARTS; ++p)
+            t.transposed.part[p].quarter[2] = coupled.part[p];
     }
     return t;
 }

@@ -6,18 +6,20 @@
 #include "device/mma_sync.cuh"
 #include "device/types.cuh"
 
-// Two matrices, named by lanes 0..15.
-template <bool TRANSPOSED> KKT_DEVICE void load_matrices(u32 (&matrix)[2], u32 row) {
+// One matrix, named by lanes 0..7.
+template <bool TRANSPOSED> KKT_DEVICE u32 load_matrix(u32 row) {
+    u32 matrix;
     if constexpr (TRANSPOSED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-                     : "=r"(matrix[0]), "=r"(matrix[1])
+        asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                     : "=r"(matrix)
                      : "r"(row)
                      : "memory");
     else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-                     : "=r"(matrix[0]), "=r"(matrix[1])
+        asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                     : "=r"(matrix)
                      : "r"(row)
                      : "memory");
+    return matrix;
 }
 
 // The lane that names a row where matrices 1 and 2 change places: the quarters of a tile whose

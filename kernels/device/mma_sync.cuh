@@ -47,22 +47,24 @@ KKT_DEVICE void mma_x_yt(Fragment &c, const OperandTile &x, const OperandTile &y
     c = d;
 }
 
-// c += X Y^T for 8 x 8 matrices X and Y, each one quarter of an operand: m16n8k8 with a lower half
-// of zeros. c is the upper half of a fragment.
-template <bool BF16> KKT_DEVICE void mma_quarter_x_yt(float (&c)[2], u32 x, u32 y) {
-    float d[4];
-#define KKT_MMA_QUARTER(TYPE)                                                                      \
+// c += X Y^T where X is two 8 x 8 matrices, one above the other, and Y is one: the upper half of c
+// gets the product of `upper`, the lower half that of `lower`. Neighbouring registers are an
+// operand as they are, so where only one product is wanted, what lies beside its X is the cheapest
+// other.
+template <bool BF16> KKT_DEVICE void mma_quarters_x_yt(Fragment &c, u32 upper, u32 lower, u32 y) {
+    Fragment d;
+#define KKT_MMA_QUARTERS(TYPE)                                                                     \
     asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE ".f32 "                              \
-        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %9};"                                      \
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                           \
-        : "r"(x), "r"(0), "r"(y), "f"(c[0]), "f"(c[1]), "f"(0.0f))
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"                                     \
+        : "=f"(d.value[0]), "=f"(d.value[1]), "=f"(d.value[2]), "=f"(d.value[3])                   \
+        : "r"(upper), "r"(lower), "r"(y), "f"(c.value[0]), "f"(c.value[1]), "f"(c.value[2]),       \
+          "f"(c.value[3]))
     if constexpr (BF16)
-        KKT_MMA_QUARTER("bf16");
+        KKT_MMA_QUARTERS("bf16");
     else
-        KKT_MMA_QUARTER("f16");
-#undef KKT_MMA_QUARTER
-    c[0] = d[0];
-    c[1] = d[1];
+        KKT_MMA_QUARTERS("f16");
+#undef KKT_MMA_QUARTERS
+    c = d;
 }
 
 // Operands of m16n8k8 in tf32. Lane l, with r = l / 4 and k = l % 4, holds

@@ -28,6 +28,14 @@ template <int PARTS> struct Operand { OperandTile part[PARTS]; };
 // One 8 x 8 quarter.
 template <int PARTS> struct SubOperand { u32 part[PARTS]; };
 
+template <int PARTS> KKT_DEVICE SubOperand<PARTS> quarter_of(const Operand<PARTS> &x, int quarter) {
+    SubOperand<PARTS> s;
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p)
+        s.part[p] = x.part[p].quarter[quarter];
+    return s;
+}
+
 KKT_DEVICE void accumulator_clear(Accumulator &a) {
     fragment_clear(a.half[0]);
     fragment_clear(a.half[1]);
@@ -78,17 +86,38 @@ KKT_DEVICE void multiply_blocks(Accumulator &c, const Operand<PARTS> &x, const O
                 mma_x_yt<PARTS == 2>(c.half[half], x.part[p], y.part[order - p], half);
 }
 
-// The product X Y^T of two quarters, rounded again.
-template <int PARTS>
-KKT_DEVICE SubOperand<PARTS> multiply_quarters(const SubOperand<PARTS> &x,
+// The product X Y^T of quarters, X one of two in neighbouring registers, rounded again. The other
+// is multiplied as well, for nothing (mma_quarters_x_yt).
+enum Half { kUpper, kLower };
+
+template <Half X, int PARTS>
+KKT_DEVICE SubOperand<PARTS> multiply_quarters(const SubOperand<PARTS> &upper,
+                                               const SubOperand<PARTS> &lower,
                                                const SubOperand<PARTS> &y) {
-    float c[2] = {0.0f, 0.0f};
+    Fragment c;
+    fragment_clear(c);
 #pragma unroll
     for (int order = PARTS - 1; order >= 0; --order)
 #pragma unroll
         for (int p = order; p >= 0; --p)
-            mma_quarter_x_yt<PARTS == 2>(c, x.part[p], y.part[order - p]);
-    return round_pair<PARTS>(c[0], c[1]);
+            mma_quarters_x_yt<PARTS == 2>(c, upper.part[p], lower.part[p], y.part[order - p]);
+    return round_pair<PARTS>(c.value[2 * X], c.value[2 * X + 1]);
+}
+
+// The same of an X that was just rounded: its own parts lie side by side, so that one instruction
+// takes both, and even rest times rest.
+template <int PARTS>
+KKT_DEVICE SubOperand<PARTS> multiply_parts(const SubOperand<PARTS> &x,
+                                            const SubOperand<PARTS> &y) {
+    Fragment c;
+    fragment_clear(c);
+#pragma unroll
+    for (int p = PARTS - 1; p >= 0; --p)
+        mma_quarters_x_yt<PARTS == 2>(c, x.part[0], x.part[PARTS - 1], y.part[p]);
+    if constexpr (PARTS == 1)
+        return round_pair<PARTS>(c.value[0], c.value[1]);
+    else
+        return round_pair<PARTS>(c.value[0] + c.value[2], c.value[1] + c.value[3]);
 }
 
 template <int PARTS> KKT_DEVICE Operand<PARTS> transpose_block(const Operand<PARTS> &x) {

@@ -22,18 +22,19 @@ KKT_DEVICE void wgmma_begin() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// c += X Y^T over 16 columns of X and Y, 64 rows each; asynchronous until wgmma_end.
-template <bool BF16> KKT_DEVICE void wgmma_x_yt(Fragment (&c)[8], u64 x, u64 y) {
+// c += X Y^T over 16 columns of X and Y, 64 rows each; asynchronous until wgmma_end. Without ADD
+// c = X Y^T, whatever was in c.
+template <bool BF16, bool ADD = true> KKT_DEVICE void wgmma_x_yt(Fragment (&c)[8], u64 x, u64 y) {
 #define KKT_ACCUMULATOR(n)                                                                         \
     "+f"(c[n].value[0]), "+f"(c[n].value[1]), "+f"(c[n].value[2]), "+f"(c[n].value[3])
 #define KKT_WGMMA(TYPE)                                                                            \
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." TYPE "." TYPE " "                   \
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "         \
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, "     \
-                 "%31}, %32, %33, 1, 1, 1, 0, 0;"                                                  \
+                 "%31}, %32, %33, %34, 1, 1, 0, 0;"                                                \
                  : KKT_ACCUMULATOR(0), KKT_ACCUMULATOR(1), KKT_ACCUMULATOR(2), KKT_ACCUMULATOR(3), \
                    KKT_ACCUMULATOR(4), KKT_ACCUMULATOR(5), KKT_ACCUMULATOR(6), KKT_ACCUMULATOR(7)  \
-                 : "l"(x), "l"(y))
+                 : "l"(x), "l"(y), "n"(ADD))
     if constexpr (BF16)
         KKT_WGMMA("bf16");
     else

@@ -6,7 +6,9 @@
 #include "model/ledger.h"
 
 #define WARP 32
-#define MATRIX_BYTES 128 /* 8 x 8 elements of 2 bytes */
+/* Inverses of a strip as 8 x 8 matrices of 2-byte elements: two and a row of zeros, or four. */
+#define STRIP_BYTES_8 (2 * 128 + 16)
+#define STRIP_BYTES_16 (4 * 128)
 #define REGION_UNIT 1024 /* swizzled tiles begin at multiples of it */
 
 /* A configuration's derived sizes. */
@@ -62,7 +64,7 @@ static sizes sizes_of(const int64_t *p, const int64_t *c) {
 static int64_t scratch_bytes(const sizes *s) {
     const int64_t blocks = s->solved * 16 / s->base;
     const int64_t words = blocks * (s->base * s->base + 8) * 4;
-    const int64_t matrices = s->parts * blocks * (s->base == 8 ? 1 : 4) * MATRIX_BYTES;
+    const int64_t matrices = s->parts * s->solved * (s->base == 8 ? STRIP_BYTES_8 : STRIP_BYTES_16);
     if (s->neumann)
         return 0;
     return s->solved <= 4 ? larger(words, matrices) : words + matrices;

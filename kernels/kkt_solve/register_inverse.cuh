@@ -14,8 +14,6 @@
 #include "kkt_solve/register_layout.cuh"
 #include "kkt_solve/register_product.cuh"
 
-enum Form { kPlain = 1, kTransposed = 2 };
-
 // The inverse of N strips, in one or both forms: block (i, j), i >= j, and its transpose.
 template <int N> struct LowerOperands {
     Block plain[N * (N + 1) / 2], transposed[N * (N + 1) / 2];
@@ -71,11 +69,11 @@ struct Head {
         }
     }
 
-    __device__ __forceinline__ BlockInverse<P::parts> take(int i) const {
+    template <int FORMS> __device__ __forceinline__ BlockInverse<P::parts> take(int i) const {
         if constexpr (P::inverse == kNeumann)
             return double_powers<P::parts>(diagonal(i), lane);
         else if constexpr (P::block == 8)
-            return take_block_8<kStrips, P::parts>(scratch, below[i], i, lane);
+            return take_block_8<kStrips, P::parts, FORMS>(scratch, below[i], i, lane);
         else
             return take_block_16<kStrips, P::parts>(scratch, i, lane);
     }
@@ -126,7 +124,7 @@ KKT_DEVICE Accumulator multiply_lower(const LowerOperands<SIZE> &lower,
 template <int FIRST, int N, int FORMS>
 KKT_DEVICE void invert(LowerOperands<N> &t, const Head &head) {
     if constexpr (N == 1) {
-        const BlockInverse<P::parts> block = head.take(FIRST);
+        const BlockInverse<P::parts> block = head.take<FORMS>(FIRST);
         t.plain[0] = block.plain;
         t.transposed[0] = block.transposed;
     } else {

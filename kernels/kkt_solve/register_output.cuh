@@ -50,18 +50,21 @@ struct Out {
         }
     }
 
+    // The row of an 8 x 8 matrix of block (i, j) that this lane names (matrix_move.cuh).
+    template <bool TRANSPOSED> __device__ __forceinline__ u8 *row_of_matrix(int i, int j) const {
+        const int r = i % strips * 16 + lane % 8 + (TRANSPOSED ? lane / 16 : lane / 8 % 2) * 8;
+        const int unit = 2 * j + (TRANSPOSED ? lane / 8 % 2 : lane / 16);
+        return (P::team == 2 ? tile[0] : tile[i / strips]) + Tile::at(r, unit);
+    }
+
     // Block (i, j) of the tile or of the span, whose transpose is given where TRANSPOSED; j counts
     // from the tile's first column.
     template <bool TRANSPOSED>
     __device__ __forceinline__ void put(int i, int j, const OperandTile &block) const {
-        if constexpr (P::store == kDirect) {
+        if constexpr (P::store == kDirect)
             put_direct(i, j, TRANSPOSED ? transpose_tile(block) : block);
-        } else {
-            const int r = i % strips * 16 + lane % 8 + (TRANSPOSED ? lane / 16 : lane / 8 % 2) * 8;
-            const int unit = 2 * j + (TRANSPOSED ? lane / 8 % 2 : lane / 16);
-            u8 *at = (P::team == 2 ? tile[0] : tile[i / strips]) + Tile::at(r, unit);
-            store_matrices<TRANSPOSED>(shared_address(at), block);
-        }
+        else
+            store_matrices<TRANSPOSED>(shared_address(row_of_matrix<TRANSPOSED>(i, j)), block);
     }
 
     __device__ __forceinline__ void put_direct(int i, int j, const OperandTile &block) const {
@@ -77,8 +80,12 @@ struct Out {
     // Zeros above the diagonal of a triangle of SIDE strips, in block row i.
     template <int SIDE> __device__ __forceinline__ void clear_above(int i) const {
 #pragma unroll
-        for (int j = i % SIDE + 1; j < SIDE; ++j)
-            put<false>(i, j, {{0, 0, 0, 0}});
+        for (int j = i % SIDE + 1; j < SIDE; ++j) {
+            if constexpr (P::store == kDirect)
+                put_direct(i, j, {{0, 0, 0, 0}});
+            else // one register of zeros is enough
+                *(uint4 *)row_of_matrix<false>(i, j) = make_uint4(0, 0, 0, 0);
+        }
     }
 
     // Returns when the tiles sent so far may be overwritten.

@@ -131,17 +131,14 @@ struct GroupTiles {
     }
 
     __device__ __forceinline__ void begin(const u8 *tile) {
-#pragma unroll
-        for (int n = 0; n < count; ++n)
-#pragma unroll
-            for (int e = 0; e < 8; ++e)
-                fragment_clear(c[n][e]);
         wgmma_begin();
 #pragma unroll
-        for (int n = 0; n < count; ++n)
+        for (int n = 0; n < count; ++n) {
+            wgmma_x_yt<P::bf16, false>(c[n], operand(tile, n > 0, 0), operand(tile, n == 2, 0));
 #pragma unroll
-            for (int unit = 0; unit < KTile::units; unit += 2) // 16 columns
+            for (int unit = 2; unit < KTile::units; unit += 2) // 16 columns
                 wgmma_x_yt<P::bf16>(c[n], operand(tile, n > 0, unit), operand(tile, n == 2, unit));
+        }
         wgmma_commit();
     }
 

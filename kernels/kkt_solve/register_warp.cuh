@@ -23,7 +23,7 @@ KKT_DEVICE void put_half(const Out &out, const LowerOperands<N> &t) {
 // The chunk that starts at strip FIRST.
 template <int FIRST, int STRIPS> KKT_DEVICE void invert_chunk(const Head &head, const Out &out) {
     if constexpr (STRIPS == 1) {
-        out.put<false>(FIRST, 0, out.finish<false>(head.take(FIRST).plain, FIRST));
+        out.put<false>(FIRST, 0, out.finish<false>(head.take<kPlain>(FIRST).plain, FIRST));
     } else {
         constexpr int half = STRIPS / 2;
         LowerOperands<half> upper, lower;

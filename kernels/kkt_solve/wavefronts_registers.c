@@ -177,13 +177,17 @@ static int64_t substitution_loads(const sizes *s) {
     return s->team * a_round * ((s->span / s->team / s->base + 3) / 4);
 }
 
-/* Diagonal blocks in the forms, plain and transposed, that are asked for: of base 8 both. Of base
- * 16 one warp's first and last block of a chunk are wanted in one form only; of a team's triangles,
- * each wanted plain, the last block. */
-static int64_t forms(const sizes *s) {
-    if (s->base == 8)
-        return s->strips; /* two matrices each */
-    return 2 * s->strips - s->chunks * (s->side > 1 ? 2 : 1);
+/* Diagonal blocks of which one form, plain or transposed, is asked for and not both: one warp's
+ * first and last block of a chunk; of a team's triangles, each wanted plain, the last one. */
+static int64_t of_one_form(const sizes *s) {
+    return s->chunks * (s->side > 1 ? 2 : 1);
+}
+
+/* Inverses as operands. With base 8 each form is coupled first, and where the other is not asked
+ * for that still reads one matrix of it. */
+static int64_t take_loads(const sizes *s) {
+    const int64_t forms = 2 * s->strips - of_one_form(s);
+    return (forms * LINES + (s->base == 8 ? of_one_form(s) : 0)) * s->parts;
 }
 
 /* K K^T of three quarters (of the upper right one nothing is used) and the tables; to scratch,
@@ -195,10 +199,13 @@ static void count_diagonal(const sizes *s, kkt_solve_wavefronts *out) {
     if (s->neumann)
         return;
     const int64_t quarters = s->base == 8 ? 2 : 3, matrices = s->base == 8 ? 1 : 4;
+    if (s->base == 8) /* a row of zeros for each strip and part; eight of them are a pass */
+        add(&out->stores[KKT_PHASE_DIAGONAL],
+            s->heads * s->team * ((s->strips / s->team * s->parts + 7) / 8));
     add(&out->stores[KKT_PHASE_DIAGONAL], blocks * quarters * 2);
     add(&out->loads[KKT_PHASE_DIAGONAL], s->heads * substitution_loads(s));
     add(&out->stores[KKT_PHASE_DIAGONAL], s->heads * s->parts * (s->span / s->base) * matrices);
-    add(&out->loads[KKT_PHASE_DIAGONAL], s->heads * forms(s) * LINES * s->parts);
+    add(&out->loads[KKT_PHASE_DIAGONAL], s->heads * take_loads(s));
 }
 
 /* Operands that the warps of a team hand each other: both triangles; a column of M for each column;

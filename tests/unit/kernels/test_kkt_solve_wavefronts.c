@@ -142,9 +142,11 @@ static void a_chunk_of_fragments(void **state) {
     const double half = passes(1, 4, 0, 2, false);
     /* Six blocks below the diagonal; rows, columns and decays once in each half and between. */
     same(w.loads[KKT_PHASE_LOWER], 4 * (6 * 8 + 4 * (row_pair + quads) + 2));
-    /* Four blocks of 16; rows 1 to 7 of eight blocks of 8 in two rounds: 1 1 2 2 3 3 4 passes. */
-    same(w.loads[KKT_PHASE_DIAGONAL], 4 * (4 * (4 + half + 2 * row_pair + quads + 4) + 2 * 16));
-    same(w.stores[KKT_PHASE_DIAGONAL], 4 * (4 * 2 * passes(4, 8, 2, 2, true) + 2 * 4));
+    /* Four blocks of 16; rows 1 to 7 of eight blocks of 8 in two rounds: 1 1 2 2 3 3 4 passes; the
+     * inverses in both forms, but one matrix of the first and the last block's other form. */
+    same(w.loads[KKT_PHASE_DIAGONAL],
+         4 * (4 * (4 + half + 2 * row_pair + quads) + 2 * 16 + 6 * 4 + 2 * 1));
+    same(w.stores[KKT_PHASE_DIAGONAL], 4 * (4 * 2 * passes(4, 8, 2, 2, true) + 2 * 4 + 1));
     same_phase(&w, KKT_PHASE_COUPLING, 0, 0);
     same_phase(&w, KKT_PHASE_OUTPUT, 0, 4 * 16 * 4);
 }
