@@ -10,6 +10,19 @@ struct alignas(64) TensorMap {
     u64 opaque[16];
 };
 
+// One lane of the warp, the same each time. Where this decides, the compiler knows that one lane
+// goes on, and a copy takes no loop over lanes.
+KKT_DEVICE bool elected() {
+    u32 yes;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "elect.sync _|p, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(yes));
+    return yes;
+}
+
 // Fetches the map itself, so that the first copy does not wait for it.
 KKT_DEVICE void tensor_map_prefetch(const TensorMap &map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");

@@ -11,7 +11,7 @@
 /* What only couplings in registers have, and what they need otherwise. */
 #define SHARED                                                                                     \
     ",mma=mma_sync,store=staged,share=key_head,warps_per_head=1,chunks_per_block=1,min_blocks=0,"  \
-    "carveout=0,kload=cp_async"
+    "carveout=0,persistent=0,kload=cp_async"
 #define BLOCKS(BASE, COUPLE) "inverse=recursive,base=" #BASE ",couple=" COUPLE SHARED
 #define BLOCKED BLOCKS(16, "tf32")
 #define FLAT "inverse=flat,base=16,couple=tf32" SHARED
@@ -24,8 +24,8 @@
 /* Couplings in registers: what both sides have, and the point that the others move from. */
 #define NOT_SHARED                                                                                 \
     "block_pad=1,row_stride=16,transpose=0,negate_early=1,assemble_fused=1,share=key_head,"        \
-    "warps_per_head=1,chunks_per_block=1,min_blocks=0,carveout=0,kload=cp_async,mma=mma_sync,"     \
-    "heads_per_block=4,threads=128,"
+    "warps_per_head=1,chunks_per_block=1,min_blocks=0,carveout=0,persistent=0,kload=cp_async,"     \
+    "mma=mma_sync,heads_per_block=4,threads=128,"
 #define REGISTERS NOT_SHARED "inverse=recursive,base=8,couple=fp16,store=tma_halves"
 #define SMALL NOT_SHARED "inverse=recursive,base=8,couple=bf16x3,store=tma"
 
@@ -221,6 +221,13 @@ static const kkt_comparison five_resident[] = {
     FROM_POINT("min_blocks=5", KKT_EXPECT_HIGHER, 0, ""),
 };
 
+static const kkt_comparison persistent[] = {
+    {.chunk = 64,
+     .from = REGISTERS ";mma=wgmma",
+     .to = REGISTERS ";mma=wgmma,min_blocks=3,persistent=1",
+     .expect = KKT_EXPECT_LOWER},
+};
+
 static const kkt_comparison base_8[] = {TO_POINT("base=16", "")};
 
 static const kkt_comparison precise[] = {
@@ -390,6 +397,14 @@ const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT] = {
      .account = "Shared memory is the smaller limit.",
      .figure = KKT_FIGURE_BLOCKS,
      COMPARISONS(five_resident)},
+    {.name = "persistent",
+     .statement = "Persistent blocks, which load the next chunk's K while they invert one, save "
+                  "time.",
+     .account = "K's tile is then no one else's: 61 KiB a block, and three blocks an SM instead of "
+                "four. Other blocks hide the first load's latency as well as the next chunk would; "
+                "with a quarter of them gone, all other latencies show.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(persistent)},
     {.name = "base_8_time",
      .statement =
          "In registers, blocks of 8 rows with a first coupling on tensor cores beat blocks "

@@ -59,6 +59,7 @@ static bool shared_memory(const constraint_context *x) {
         KKT_SOLVE_CHUNKS_PER_BLOCK,
         KKT_SOLVE_MIN_BLOCKS,
         KKT_SOLVE_CARVEOUT,
+        KKT_SOLVE_PERSISTENT,
     };
     static const int idle[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_TRANSPOSE, KKT_SOLVE_NEGATE_EARLY,
                                KKT_SOLVE_ASSEMBLE_FUSED};
@@ -268,11 +269,35 @@ static bool registers_left(const constraint_context *x) {
     return false;
 }
 
+/* The grid is min_blocks an SM, and they must all be resident. */
+static bool persistent_fits(const constraint_context *x) {
+    if (!x->c[KKT_SOLVE_PERSISTENT])
+        return true;
+    const long long blocks = x->c[KKT_SOLVE_MIN_BLOCKS];
+    if (blocks == 0) {
+        snprintf(x->reason, x->size,
+                 "persistent=1 launches min_blocks an SM: min_blocks=0 does not say how many");
+        return false;
+    }
+    kkt_footprint footprint = {0};
+    kkt_solve_footprint_registers(x->p, x->c, &footprint);
+    const long long bytes =
+        (long long)kkt_footprint_smem_bytes(&footprint) + x->arch->smem_reserved_bytes;
+    const long long most = x->arch->smem_per_sm_bytes / bytes;
+    if (blocks <= most)
+        return true;
+    snprintf(x->reason, x->size,
+             "persistent=1 has all its blocks resident: %lld bytes of shared memory each let %lld "
+             "in, not min_blocks=%lld",
+             bytes, most, blocks);
+    return false;
+}
+
 static bool in_registers(const constraint_context *x) {
     static const int others[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_ROW_STRIDE, KKT_SOLVE_TRANSPOSE,
                                  KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
     if (!register_inverse(x) || !span_fits(x) || !instructions_exist(x) || !share_fits(x) ||
-        !team_fits(x) || !warps_have_work(x) || !registers_left(x) ||
+        !team_fits(x) || !warps_have_work(x) || !registers_left(x) || !persistent_fits(x) ||
         !all_default(x, others, sizeof others / sizeof others[0], "couplings stay in registers"))
         return false;
     const long long tiles = kkt_solve_tiles_per_warp(x->c);
@@ -304,7 +329,7 @@ static bool fits(const constraint_context *x) {
                  heads, ratio);
         return false;
     }
-    const long long blocks = kkt_solve_blocks(x->p, x->c);
+    const long long blocks = kkt_solve_units(x->p, x->c);
     if (blocks > INT32_MAX) {
         snprintf(x->reason, x->size, "%lld blocks are above the grid's limit of 2147483647",
                  blocks);

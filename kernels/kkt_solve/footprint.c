@@ -63,9 +63,18 @@ int64_t kkt_solve_slots(const int64_t *problem, const int64_t *config) {
     return problem[KKT_SOLVE_BATCH] * ((tokens + span - 1) / span);
 }
 
-int64_t kkt_solve_blocks(const int64_t *problem, const int64_t *config) {
+int64_t kkt_solve_units(const int64_t *problem, const int64_t *config) {
     return kkt_solve_slots(problem, config) * problem[KKT_SOLVE_HEADS_V] /
            config[KKT_SOLVE_HEADS_PER_BLOCK];
+}
+
+int64_t kkt_solve_blocks(const int64_t *problem, const int64_t *config, const kkt_arch *arch) {
+    const int64_t units = kkt_solve_units(problem, config);
+    if (!config[KKT_SOLVE_PERSISTENT])
+        return units;
+    const int64_t sms = (int64_t)kkt_device_first(arch)->sm_count.value;
+    const int64_t resident = sms * config[KKT_SOLVE_MIN_BLOCKS];
+    return units < resident ? units : resident;
 }
 
 /* ---- buffers ---- */
@@ -206,11 +215,11 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
                                      .dv = s.dk, /* plays no part in the solver's bytes */
                                      .element_bytes = 2,
                                      .gated = s.gated};
-    (void)arch;
+    const int64_t units = kkt_solve_units(p, c);
     *out = (kkt_footprint){.style = KKT_STYLE_MATERIALIZED,
                            .chunk = (int)s.chunk,
                            .tokens = attention.tokens,
-                           .blocks = kkt_solve_blocks(p, c),
+                           .blocks = units, /* until all work is counted */
                            .chunks_per_block = 1,
                            .threads = (int)s.threads,
                            .cluster = 1,
@@ -230,5 +239,7 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
         through_shared_memory(&s, c, out);
     kkt_solve_wavefronts wavefronts;
     kkt_solve_count_wavefronts(p, c, &wavefronts);
-    out->smem_wavefronts = (double)out->blocks * kkt_solve_total_wavefronts(&wavefronts);
+    out->smem_wavefronts = (double)units * kkt_solve_total_wavefronts(&wavefronts);
+    out->blocks = kkt_solve_blocks(p, c, arch);
+    out->chunks_per_block = (units + out->blocks - 1) / out->blocks;
 }

@@ -14,7 +14,7 @@
 /* A configuration's derived sizes. */
 typedef struct sizes {
     int64_t chunk, span, dk, threads, warps, heads;
-    bool gated, wgmma, neumann;
+    bool gated, wgmma, neumann, persistent;
     int64_t base, parts; /* rows of a substituted block; 2-byte words of an operand's element */
     int64_t kload, store;
     int64_t strips;  /* of 16 rows, a span */
@@ -41,6 +41,7 @@ static sizes sizes_of(const int64_t *p, const int64_t *c) {
                .gated = p[KKT_SOLVE_GATED] != 0,
                .wgmma = c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA,
                .neumann = c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN,
+               .persistent = c[KKT_SOLVE_PERSISTENT] != 0,
                .base = c[KKT_SOLVE_BASE],
                .parts = c[KKT_SOLVE_COUPLE] == KKT_COUPLE_BF16X3 ? 2 : 1,
                .kload = c[KKT_SOLVE_KLOAD],
@@ -97,8 +98,8 @@ static area area_of(const sizes *s, int64_t k_kt) {
         return area_of_team(s, k_kt);
     const bool halves = s->store == KKT_STORE_TMA_HALVES;
     const bool alone = s->chunks == 1 && (s->areas > 1 || s->heads == 1);
-    /* Halves of a large chunk take turns in one place. */
-    const bool in_turn = halves && s->chunk > 64;
+    /* Halves of a large chunk, and those of persistent blocks, take turns in one place. */
+    const bool in_turn = halves && (s->chunk > 64 || s->persistent);
     const int64_t out_rows = s->store == KKT_STORE_DIRECT ? 0 : s->span / (in_turn ? 2 : 1);
     area a = {.regions = s->regions, .scratch = scratch_bytes(s), .out = out_rows * s->chunk * 2};
     const int64_t scratch_at = alone ? k_kt : s->chunks > 1 ? a.out : 0;
@@ -109,13 +110,16 @@ static area area_of(const sizes *s, int64_t k_kt) {
 }
 
 /* The tile is dead when the regions and K K^T are written; whichever is larger owns the space, and
- * the rest lies over it. */
+ * the rest lies over it. Persistent blocks have both, for the next K arrives meanwhile. */
 static void shared_memory(const sizes *s, kkt_footprint *fp) {
     const int64_t tile = s->span * s->dk * 2;
     const int64_t k_kt = rounded(s->tiles * 1024 - s->strips * 256);
     const area a = area_of(s, k_kt);
     const int64_t regions = s->areas * a.regions;
-    if (a.work > tile)
+    const bool over = a.work > tile && !s->persistent; /* the tile lies over the work */
+    if (s->persistent)
+        kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->areas * s->span, s->dk, 2);
+    if (over || s->persistent)
         kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "work", s->areas, a.work, 1);
     else
         kkt_footprint_buffer(fp, KKT_PLACE_SHARED, "tile", s->areas * s->span, s->dk, 2);
@@ -123,12 +127,9 @@ static void shared_memory(const sizes *s, kkt_footprint *fp) {
     const struct {
         const char *name;
         int64_t count, bytes;
-    } parts[] = {{"tile", s->areas, a.work > tile ? tile : 0},
-                 {"k_kt", s->areas, k_kt},
-                 {"scratch", regions, a.scratch},
-                 {"out", regions, a.out},
-                 {"exchange", regions, a.exchange},
-                 {"zeros", s->areas, a.zeros}};
+    } parts[] = {{"tile", s->areas, over ? tile : 0}, {"k_kt", s->areas, k_kt},
+                 {"scratch", regions, a.scratch},     {"out", regions, a.out},
+                 {"exchange", regions, a.exchange},   {"zeros", s->areas, a.zeros}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
         if (parts[i].bytes > 0)
             kkt_footprint_buffer(fp, KKT_PLACE_SHARED, parts[i].name, parts[i].count,
@@ -257,8 +258,8 @@ void kkt_solve_footprint_registers(const int64_t *problem, const int64_t *config
     out->barriers = 1 + (s.team == 2 && s.warps > 2 ? (int)(s.warps / 2) : 0);
     /* One more where warps come from products of their own to the end of K. */
     const area a = area_of(&s, 0);
-    out->barriers +=
-        !s.wgmma && s.areas == 1 && s.warps > 1 && s.regions * a.region < s.span * s.dk * 2;
+    out->barriers += !s.persistent && !s.wgmma && s.areas == 1 && s.warps > 1 &&
+                     s.regions * a.region < s.span * s.dk * 2;
     shared_memory(&s, out);
     registers(&s, kkt_solve_tiles_per_warp(config), out);
     work(&s, out);

@@ -225,6 +225,15 @@ const kkt_param kkt_solve_params[KKT_SOLVE_PARAMS] = {
                             .values = {0, 100},
                             .fallback = 0,
                             IN_REGISTERS},
+    [KKT_SOLVE_PERSISTENT] =
+        {.name = "persistent",
+         .macro = "KKT_PERSISTENT",
+         .help = "1: as many blocks as run at once, each takes chunk after chunk and has the next "
+                 "one's K loaded meanwhile",
+         .count = 2,
+         .values = {0, 1},
+         .fallback = 0,
+         IN_REGISTERS},
 };
 
 const kkt_param_table kkt_solve_problem_table = {
@@ -342,6 +351,10 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
                            .block = {(uint32_t)footprint.threads, 1, 1},
                            .dynamic_smem_bytes = kkt_footprint_smem_bytes(&footprint),
                            .carveout_percent = carveout > 0 ? (int)carveout : -1};
+    if (config->v[KKT_SOLVE_PERSISTENT]) {
+        launch->grid[0] = (uint32_t)footprint.blocks;
+        launch->grid[1] = launch->grid[2] = 1;
+    }
     add_tensor(launch, KKT_SOLVE_TENSOR_K);
     add_tensor(launch, KKT_SOLVE_TENSOR_BETA);
     add_tensor(launch, KKT_SOLVE_TENSOR_G);

@@ -58,6 +58,7 @@ enum {
     KKT_SOLVE_CHUNKS_PER_BLOCK,
     KKT_SOLVE_MIN_BLOCKS, /* resident, asked of the compiler; 0: none */
     KKT_SOLVE_CARVEOUT,   /* percent of the SM's shared memory at most; 0: the driver's choice */
+    KKT_SOLVE_PERSISTENT, /* 1: min_blocks an SM, each with its share of the work */
     /* both */
     KKT_SOLVE_THREADS,
     KKT_SOLVE_HEADS_PER_BLOCK,
@@ -130,7 +131,7 @@ extern const kkt_param_table kkt_solve_problem_table;
 extern const kkt_param_table kkt_solve_param_table;
 
 /* In claims.c. */
-enum { KKT_SOLVE_CLAIM_COUNT = 33 };
+enum { KKT_SOLVE_CLAIM_COUNT = 34 };
 extern const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT];
 
 extern const kkt_kernel kkt_kernel_kkt_solve;

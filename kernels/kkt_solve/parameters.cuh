@@ -30,6 +30,8 @@ struct P {
     static constexpr Store store = (Store)KKT_STORE;
     static constexpr bool a_key_head_each = KKT_SHARE == 1; // each value head forms its own K K^T
     static constexpr int team = KKT_WARPS_PER_HEAD;
+    static constexpr bool persistent =
+        KKT_PERSISTENT; // a block takes one unit of work after another
     static constexpr int min_blocks = KKT_MIN_BLOCKS > 0 ? KKT_MIN_BLOCKS : 1;
     static constexpr int parts = couple == kBf16x3 ? 2 : 1; // words an operand's pair takes
 

@@ -12,6 +12,9 @@
 //     |          ...           |      | K K^T, in fragments       |   |   first half        |
 //     +------------------------+      +---------------------------+   +---------------------+
 //
+// Persistent blocks keep K's tile apart from what is drawn on the right: the next unit's K arrives
+// in it meanwhile.
+//
 // A region of one warp holds scratch (block_inverse.cuh) and then the tile of T over it, in two
 // halves one behind the other where they are stored one by one; a block of several chunks keeps
 // scratch behind the tile. A region of a team of two warps, each of which inverts a diagonal half:
@@ -95,8 +98,9 @@ struct Layout {
     static constexpr int out_rows = halves || P::team == 2 ? P::span / 2 : P::span;
     static constexpr int out_columns = P::team == 2 ? P::chunk / 2 : P::chunk;
     using OutTile = SwizzledTile<out_rows, out_columns>;
-    // Large halves take turns in one place: the second waits until the first is on its way.
-    static constexpr bool in_turn = halves && P::chunk > 64;
+    // Large halves, and those of persistent blocks, take turns in one place: the second waits until
+    // the first is on its way.
+    static constexpr bool in_turn = halves && (P::chunk > 64 || P::persistent);
     static constexpr int out_bytes =
         P::store == kDirect ? 0 : (halves && !in_turn ? 2 : 1) * OutTile::bytes;
     static constexpr int scratch_bytes = P::inverse == kNeumann ? 0 : Scratch::bytes;
@@ -128,8 +132,10 @@ struct Layout {
     static constexpr int zeros_at = k_kt_at + Tiles::bytes;
     static constexpr int zeros_bytes = P::team == 2 && halves ? OutTile::bytes : 0;
     static constexpr int work_bytes = alone ? region_bytes : zeros_at + zeros_bytes;
-    static constexpr int area_bytes = larger(KTile::bytes, work_bytes);
-    static constexpr bool over_k = k_kt_at < KTile::bytes; // K K^T is written where K is read
+    static constexpr int work_at = P::persistent ? KTile::bytes : 0;
+    static constexpr int area_bytes = larger(KTile::bytes, work_at + work_bytes);
+    // K K^T is written where K is read.
+    static constexpr bool over_k = !P::persistent && k_kt_at < KTile::bytes;
 
     static constexpr int factors_at = areas * area_bytes;
     static constexpr int barriers_at = factors_at + P::heads * Factors::words * 4;
@@ -151,14 +157,16 @@ static_assert(P::team == 1 || (P::team == 2 && P::chunk >= 64 && Tiles::chunks =
 
 // One area, as the warps that share it see it.
 struct Area {
-    u8 *bytes;    // of shared memory
+    u8 *tile;     // K
+    u8 *work;     // regions and K K^T, over the tile or behind it
     u64 *arrived; // barrier of its tile of K
     int warp;     // of this warp among them
     int lane;
 
     KKT_DEVICE Area make(u8 *shared, int warp, int lane) {
         const int index = Layout::areas == 1 ? 0 : warp;
-        return {shared + index * Layout::area_bytes, (u64 *)(shared + Layout::barriers_at) + index,
+        u8 *first = shared + index * Layout::area_bytes;
+        return {first, first + Layout::work_at, (u64 *)(shared + Layout::barriers_at) + index,
                 Layout::areas == 1 ? warp : 0, lane};
     }
 

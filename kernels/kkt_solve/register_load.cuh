@@ -21,7 +21,7 @@ KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &
 #pragma unroll(P::kload == kTmaLoad ? 1 : 8) // by TMA: tails alone come here
     for (int n = 0; n < P::span / step; ++n) {
         const bool valid = row + n * step < w.rows;
-        u8 *destination = area.bytes + KTile::at(row + n * step, unit);
+        u8 *destination = area.tile + KTile::at(row + n * step, unit);
         if (P::kload == kLdg)
             *(uint4 *)destination = valid ? load_global_16(source) : make_uint4(0, 0, 0, 0);
         else
@@ -30,13 +30,15 @@ KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &
     }
 }
 
-// K as whole panels, reported to the area's barrier; one thread.
+// K as whole panels, reported to the area's barrier; one thread. A persistent block sets the
+// barrier up beforehand.
 KKT_DEVICE void load_k_tile(const Work &w, int head_k, const TensorMap &k_map, const Area &area) {
-    mbarrier_init(area.arrived, 1);
+    if (!P::persistent)
+        mbarrier_init(area.arrived, 1);
     mbarrier_expect(area.arrived, KTile::bytes);
 #pragma unroll
     for (int panel = 0; panel < KTile::panels; ++panel)
-        tile_load(area.bytes + panel * KTile::panel_bytes, k_map, head_k * P::dk + panel * 64,
+        tile_load(area.tile + panel * KTile::panel_bytes, k_map, head_k * P::dk + panel * 64,
                   w.first, area.arrived);
 }
 
@@ -72,10 +74,11 @@ struct GateLoad {
     __device__ __forceinline__ void ask(const Problem &p, const Work &w) {
 #pragma unroll
         for (int n = 0; n < per_thread; ++n) {
-            const int item = n * P::threads + threadIdx.x;
+            const int item = n * P::threads + (int)threadIdx.x;
             const int row = item / groups % P::span;
             const float *tensor = item < a_tensor ? p.beta : p.g;
-            const i64 at = (i64)(w.first + row) * p.heads_v + w.head_v + item % groups * heads;
+            const u64 at = (u64)(u32)(w.first + row) * (u32)p.heads_v +
+                           (u32)(w.head_v + item % groups * heads);
             const bool valid = row < w.rows && item < count;
             values[n] = load_head_values<heads>(valid ? tensor + at : tensor, valid);
         }
@@ -84,7 +87,7 @@ struct GateLoad {
     __device__ __forceinline__ void put(float *tables) const {
 #pragma unroll
         for (int n = 0; n < per_thread; ++n) {
-            const int item = n * P::threads + threadIdx.x;
+            const int item = n * P::threads + (int)threadIdx.x;
             const int row = item / groups % P::span;
 #pragma unroll
             for (int h = 0; h < heads; ++h) {
@@ -97,19 +100,27 @@ struct GateLoad {
     }
 };
 
-// K comes by TMA where that was asked for and the span is whole; it is asked for at once, for all
-// of the block waits for it. The gates are scanned while it is on its way.
-KKT_DEVICE void load(const Problem &p, const Work &w, const TensorMap *k_map, u8 *shared,
-                     const Area &area, int head_k) {
-    const bool by_tile = P::kload == kTmaLoad && w.rows == P::span;
-    GateLoad gates;
-    if (by_tile && area.thread() == 0)
-        load_k_tile(w, head_k, *k_map, area);
+// Whether a span's K comes by TMA: where that was asked for and the span is whole.
+KKT_DEVICE bool comes_by_tile(const Work &w) {
+    return P::kload == kTmaLoad && w.rows == P::span;
+}
+
+// Asks for all that a unit of work reads: first for K by TMA, for all of the block waits for it.
+KKT_DEVICE void ask(const Problem &p, const Work &w, const TensorMap *k_map, const Area &area,
+                    int head_k, GateLoad &gates) {
+    if (comes_by_tile(w) && area.warp == 0) {
+        if (elected())
+            load_k_tile(w, head_k, *k_map, area);
+    }
     gates.ask(p, w);
-    if (!by_tile)
+    if (!comes_by_tile(w))
         copy_k(p, w, head_k, area);
+}
+
+// Waits for it, but for K by TMA: the gates are scanned while that is on its way.
+KKT_DEVICE void receive(const Work &w, u8 *shared, const GateLoad &gates) {
     gates.put((float *)(shared + Layout::factors_at));
-    if (!by_tile) {
+    if (!comes_by_tile(w)) {
         if (P::kload != kLdg)
             async_copy_wait();
         if (P::mma == kWgmma)

@@ -13,7 +13,9 @@
 //        register_inverse.cuh   what both have in common
 //        register_output.cuh    blocks of T to a tile, and out
 //
-// From step 3 on a warp meets no other than its team's. register_layout.cuh draws shared memory.
+// From step 3 on a warp meets no other than its team's. A persistent block asks for its next unit's
+// K and gates before step 3, and begins again behind a barrier. register_layout.cuh draws shared
+// memory.
 #pragma once
 
 #include "kkt_solve/parameters.cuh"
@@ -59,12 +61,12 @@ KKT_DEVICE void solve_head(const Problem &p, const Work &w, const TensorMap *t_m
                      {nullptr, nullptr},
                      factors.beta,
                      area.lane};
-    const u8 *k_kt = area.bytes + Layout::k_kt_at;
-    u8 *region = area.bytes + area.warp / P::team * Layout::region_bytes;
+    const u8 *k_kt = area.work + Layout::k_kt_at;
+    u8 *region = area.work + area.warp / P::team * Layout::region_bytes;
     if constexpr (P::team == 1)
         solve_by_warp(k_kt, factors, region, out);
     else
-        solve_by_team(k_kt, factors, region, area.bytes + Layout::zeros_at, team, out);
+        solve_by_team(k_kt, factors, region, area.work + Layout::zeros_at, team, out);
 }
 
 #if KKT_KLOAD == 2 || KKT_STORE >= 2
@@ -75,35 +77,66 @@ KKT_DEVICE void solve_head(const Problem &p, const Work &w, const TensorMap *t_m
 #define KKT_MAP(map) nullptr
 #endif
 
-// Grid: x groups of HEADS_PER_BLOCK value heads; y and z span slots, see find_rows.
+// Grid: x groups of HEADS_PER_BLOCK value heads; y and z span slots, see find_block_work. Of
+// persistent blocks x alone, as many as the GPU has room for.
 extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     kkt_solve(const u16 *k, const float *beta, const float *g, const void *cu_seqlens, u16 *t,
               i64 tokens, int sequences, int heads_k, int heads_v, int cu_seqlens_wide, int groups,
               int slots KKT_MAPS) {
     extern __shared__ __align__(1024) u8 shared[];
-    // Through a shuffle, for the compiler to see that it is the same in all lanes.
-    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / kWarp, 0);
-    const int lane = threadIdx.x % kWarp;
+    __builtin_assume(threadIdx.x < P::threads);
+    const int warp = uniform((int)(threadIdx.x / kWarp));
+    const int lane = (int)(threadIdx.x % kWarp);
 
     const Problem p = {k,         beta,    g,       cu_seqlens,      t,      tokens,
                        sequences, heads_k, heads_v, cu_seqlens_wide, groups, slots};
+    const Area area = Area::make(shared, warp, lane);
+    const HeadTeam team = {warp / P::team, warp % P::team, lane};
+    Work w;
+    u32 unit = blockIdx.x; // of a persistent block
+    if constexpr (P::persistent) {
+        if (P::kload == kTmaLoad && area.warp == 0) {
+            if (elected())
+                mbarrier_init(area.arrived, 1);
+            __syncwarp();
+        }
+        if (!find_next_work(p, unit, w))
+            return;
+    } else {
+        w = find_block_work(p);
+        if (w.rows <= 0)
+            return;
+    }
+    GateLoad gates;
+    ask(p, w, KKT_MAP(k_map), area, key_head(p, w, warp), gates);
 #if KKT_STORE >= 2
     if (threadIdx.x == P::threads - 1)
         tensor_map_prefetch(t_map);
 #endif
-    Work w;
-    if (!find_work(p, w))
-        return;
-    const Area area = Area::make(shared, warp, lane);
-    const HeadTeam team = {warp / P::team, warp % P::team, lane};
-    load(p, w, KKT_MAP(k_map), shared, area, key_head(p, w, warp));
-    multiply_k(w, area, [&] {
-        for_heads<P::warps>(warp, [&](int head) { factors_of(shared, head).scan(lane); });
-    });
-    for_heads<HeadTeam::count>(team.index, [&](int head) {
-        solve_head(p, w, P::store >= kTmaStore ? KKT_MAP(t_map) : nullptr, shared, area, team,
-                   head);
-    });
+    for (u32 parity = 0;;) {
+        receive(w, shared, gates);
+        multiply_k(w, area, parity, [&] {
+            for_heads<P::warps>(warp, [&](int head) { factors_of(shared, head).scan(lane); });
+        });
+        const Work current = w;
+        bool more = false;
+        if constexpr (P::persistent) { // K's tile and the registers of the gates are free again
+            parity ^= comes_by_tile(w);
+            unit += gridDim.x;
+            more = find_next_work(p, unit, w);
+            if (more)
+                ask(p, w, KKT_MAP(k_map), area, key_head(p, w, warp), gates);
+        }
+        for_heads<HeadTeam::count>(team.index, [&](int head) {
+            solve_head(p, current, P::store >= kTmaStore ? KKT_MAP(t_map) : nullptr, shared, area,
+                       team, head);
+        });
+        if (!more)
+            break;
+        __syncthreads(); // all else is the next unit's
+    }
+    if (P::persistent && P::store >= kTmaStore && lane == 0)
+        tile_store_wait_read(); // before the block leaves its tiles
 }
 
 #endif // couplings in registers

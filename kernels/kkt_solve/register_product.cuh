@@ -14,6 +14,7 @@
 #include "device/tensor_map.cuh"
 #include "device/wgmma.cuh"
 #include "kkt_solve/register_layout.cuh"
+#include "kkt_solve/register_load.cuh"
 #include "kkt_solve/work.cuh"
 
 KKT_DEVICE void store_k_kt(u8 *k_kt, int i, int j, int half, const Fragment &f, int lane) {
@@ -105,10 +106,10 @@ template <int WARP> struct WarpTiles {
 template <int WARP = 0> KKT_DEVICE void multiply_tiles(const Area &area) {
     if (WARP == Layout::area_warps - 1 || area.warp == WARP) {
         WarpTiles<WARP> tiles;
-        tiles.multiply(area.bytes, area.lane);
+        tiles.multiply(area.tile, area.lane);
         if (Layout::over_k)
             Area::sync_apart();
-        tiles.store(area.bytes + Layout::k_kt_at, area.lane);
+        tiles.store(area.work + Layout::k_kt_at, area.lane);
     } else if constexpr (WARP < Layout::area_warps - 1) {
         multiply_tiles<WARP + 1>(area);
     }
@@ -166,30 +167,30 @@ struct GroupTiles {
 // ---- the step ----
 
 // Gates are scanned while something is on its way: K, or its product. `scan` scans those of this
-// warp.
+// warp; `parity` is that of the barrier's phase that K by TMA ends.
 template <class Action>
-KKT_DEVICE void multiply_k(const Work &w, const Area &area, const Action &scan) {
+KKT_DEVICE void multiply_k(const Work &w, const Area &area, u32 parity, const Action &scan) {
     constexpr bool early = P::kload == kTmaLoad || P::mma != kWgmma;
     if (early)
         scan();
-    if (P::kload == kTmaLoad && w.rows == P::span)
-        mbarrier_wait(area.arrived, 0);
+    if (comes_by_tile(w))
+        mbarrier_wait(area.arrived, parity);
     if constexpr (P::mma == kWgmma) {
         GroupTiles tiles;
-        tiles.begin(area.bytes);
+        tiles.begin(area.tile);
         if (!early)
             scan();
         tiles.end();
         if (Layout::over_k)
             Area::sync();
-        tiles.store(area.bytes + Layout::k_kt_at, area.warp, area.lane);
+        tiles.store(area.work + Layout::k_kt_at, area.warp, area.lane);
     } else {
         multiply_tiles(area);
     }
     if constexpr (Layout::zeros_bytes > 0) { // sent by the teams
         for (int at = area.thread() * 16; at < Layout::zeros_bytes;
              at += Layout::area_warps * kWarp * 16)
-            *(uint4 *)(area.bytes + Layout::zeros_at + at) = make_uint4(0, 0, 0, 0);
+            *(uint4 *)(area.work + Layout::zeros_at + at) = make_uint4(0, 0, 0, 0);
         async_proxy_fence();
     }
     Area::sync();

@@ -68,11 +68,14 @@ KKT_DEVICE void solve_by_warp(const u8 *k_kt, const Factors &factors, u8 *region
     head.factors = factors;
     head.scratch = region + Layout::scratch_at;
     head.lane = out.lane;
+    if (P::persistent)
+        out.wait(); // for the last unit's tile to be read
     head.substitute_diagonal();
     invert_chunks<0>(head, out);
     if constexpr (Layout::halves)
         out.send(out.tile[1], Layout::out_rows, 0);
     else
         out.send(out.tile[0], 0, 0);
-    out.wait(); // the region is the next head's, or the block's to leave
+    if (!P::persistent)
+        out.wait(); // the region is the next head's, or the block's to leave
 }

@@ -425,7 +425,7 @@ KKT_DEVICE void assemble_t(const Problem &p, const Work &w, const float *head, c
     team.sync(); // the tile is free for the team's next head
 }
 
-// Grid: x groups of HEADS_PER_BLOCK value heads; y and z chunk slots, see find_rows.
+// Grid: x groups of HEADS_PER_BLOCK value heads; y and z chunk slots, see find_block_work.
 extern "C" __global__ void __launch_bounds__(KKT_THREADS)
     kkt_solve(const u16 *k, const float *beta, const float *g, const void *cu_seqlens, u16 *t,
               i64 tokens, int sequences, int heads_k, int heads_v, int cu_seqlens_wide, int groups,
@@ -440,8 +440,8 @@ extern "C" __global__ void __launch_bounds__(KKT_THREADS)
 
     const Problem p = {k,         beta,    g,       cu_seqlens,      t,      tokens,
                        sequences, heads_k, heads_v, cu_seqlens_wide, groups, slots};
-    Work w;
-    if (!find_work(p, w))
+    const Work w = find_block_work(p);
+    if (w.rows <= 0)
         return;
 
     load_k(p, w, tile);

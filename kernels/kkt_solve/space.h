@@ -28,8 +28,11 @@ static inline bool kkt_solve_uses_tensor_maps(const int64_t *config) {
 /* Span slots of the grid. One sequence: its spans. Several: tokens / span + sequences, which is
  * enough whatever their lengths; blocks of surplus slots leave at once. */
 int64_t kkt_solve_slots(const int64_t *problem, const int64_t *config);
-/* Blocks of the grid: a slot times the groups of value heads. */
-int64_t kkt_solve_blocks(const int64_t *problem, const int64_t *config);
+/* Units of work: a slot times the groups of value heads. A block takes one, or, persistent, its
+ * share of them. */
+int64_t kkt_solve_units(const int64_t *problem, const int64_t *config);
+/* Blocks of the grid. Persistent ones: min_blocks on each SM of the architecture's first device. */
+int64_t kkt_solve_blocks(const int64_t *problem, const int64_t *config, const kkt_arch *arch);
 
 bool kkt_solve_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                           char *reason, size_t size);

@@ -14,7 +14,7 @@ json 'all(a["tier"] == "measured" and a["base"]["outcome"] == "ok" for a in d["a
 json 'all({m["parameter"] for m in a["moves"]} == {"inverse", "base", "couple", "threads",
       "heads_per_block", "kload", "block_pad", "row_stride", "transpose", "negate_early",
       "assemble_fused", "mma", "store", "share", "warps_per_head",
-      "chunks_per_block", "min_blocks", "carveout"}
+      "chunks_per_block", "min_blocks", "carveout", "persistent"}
       for a in d["ablations"])'
 json 'all(m["to"]["figures"]["timed"]["time"]["value"] > 0 if m["effect"] != "rejected"
       else m["reason"] for a in d["ablations"] for m in a["moves"])'

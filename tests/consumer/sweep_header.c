@@ -56,6 +56,7 @@ static kkt_values config_of(const row_type *row) {
                               [KKT_SOLVE_CHUNKS_PER_BLOCK] = row->chunks_per_block,
                               [KKT_SOLVE_MIN_BLOCKS] = row->min_blocks,
                               [KKT_SOLVE_CARVEOUT] = row->carveout,
+                              [KKT_SOLVE_PERSISTENT] = row->persistent,
                               [KKT_SOLVE_THREADS] = row->threads,
                               [KKT_SOLVE_HEADS_PER_BLOCK] = row->heads_per_block,
                               [KKT_SOLVE_KLOAD] = row->kload}};

@@ -21,7 +21,7 @@ ROW = "chunk=64,inverse=row,threads=32,heads_per_block=1"
 REST = "kload=cp_async,block_pad=1,row_stride=16,transpose=0,negate_early=1,assemble_fused=1"
 LARGE = "chunk=128,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
 REGISTERS = ("chunk=64,inverse=recursive,couple=bf16x3,heads_per_block=2,share=key_head,mma=mma_sync,"
-             "chunks_per_block=1,min_blocks=0,carveout=0,")
+             "chunks_per_block=1,min_blocks=0,carveout=0,persistent=0,")
 WARPS = REGISTERS + "base=8,threads=64,warps_per_head=1,store=staged"
 HALVES = REGISTERS + "base=16,threads=64,warps_per_head=1,store=tma_halves"
 TEAM = REGISTERS + "base=8,threads=128,warps_per_head=2,store=tma_halves"
@@ -86,8 +86,8 @@ MUTATIONS = [
     Mutation("no_tail_mask", "rows past a sequence's end are written", [
         (KERNEL, "if (first_row + lane_row < w.rows)", "")], [BLOCKS, FLAT]),
     Mutation("no_load_mask", "a sequence's last chunk is one row short", [
-        (WORK, "rows = left < P::span ? left : P::span;",
-         "rows = left < P::span ? left - 1 : P::span;")], [BLOCKS]),
+        (WORK, "uniform(left < P::span ? left : P::span)",
+         "uniform(left < P::span ? left - 1 : P::span)")], [BLOCKS]),
     Mutation("register_no_barrier_load", "warps multiply K before all of it is there", [
         (REGISTER + "load.cuh", "            async_proxy_fence();\n    }\n    __syncthreads();",
          "            async_proxy_fence();\n    }")], [WARPS]),

@@ -388,7 +388,8 @@ static void canonical_text(void **state) {
         kkt_text_get(&text),
         "assemble_fused=1,base=16,block_pad=1,carveout=0,chunk=64,chunks_per_block=1,couple=tf32,"
         "heads_per_block=1,inverse=flat,kload=cp_async,min_blocks=0,mma=mma_sync,negate_early=1,"
-        "row_stride=16,share=key_head,store=staged,threads=128,transpose=0,warps_per_head=1");
+        "persistent=0,row_stride=16,share=key_head,store=staged,threads=128,transpose=0,"
+        "warps_per_head=1");
     kkt_text_free(&text);
 }
 
