@@ -95,10 +95,10 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     Work w;
     u32 unit = blockIdx.x; // of a persistent block
     if constexpr (P::persistent) {
-        if (P::kload == kTmaLoad && area.warp == 0) {
-            if (elected())
+        if constexpr (P::kload == kTmaLoad) {
+            if (area.warp == 0 && elected())
                 mbarrier_init(area.arrived, 1);
-            __syncwarp();
+            __syncthreads();
         }
         if (!find_next_work(p, unit, w))
             return;

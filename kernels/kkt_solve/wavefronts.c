@@ -438,19 +438,39 @@ const char *kkt_solve_phase_name(kkt_solve_phase phase) {
         [KKT_PHASE_LOAD] = "load",         [KKT_PHASE_SCAN] = "scan",
         [KKT_PHASE_PRODUCT] = "product",   [KKT_PHASE_LOWER] = "lower",
         [KKT_PHASE_DIAGONAL] = "diagonal", [KKT_PHASE_COUPLING] = "coupling",
-        [KKT_PHASE_OUTPUT] = "output",     [KKT_PHASE_OUTPUT_TRAFFIC] = "output traffic",
+        [KKT_PHASE_OUTPUT] = "output",     [KKT_PHASE_LINES] = "lines",
     };
     return names[phase];
 }
 
-/* While T leaves, whether through L1 or by TMA, its lines and the accesses of other warps meet in
- * the banks: about every second line of 128 bytes costs a pass. The one fitted number here, to an
- * H200's counters (docs/model.md, section 9). */
-#define REPEATS_A_LINE 0.5
+/* Lines of 128 bytes that come or go without an instruction for each, or leave through L1, meet the
+ * accesses of other warps in the banks, and some of these take a pass more. How many a line: the
+ * only fitted numbers here, to an H200's counters (docs/model.md, section 9). */
+typedef struct repeats_a_line {
+    double t, k;
+} repeats_a_line;
 
-static double output_traffic(const int64_t *config) {
+static repeats_a_line repeats_of(const int64_t *config) {
+    /* T through L1, from triangles that other warps work on. */
+    if (!kkt_solve_in_registers(config))
+        return (repeats_a_line){.t = 0.5};
+    /* By TMA it goes while its warp computes the second half, or only while others do; from
+     * registers it leaves through L1, hardly noticed. */
+    static const double of_store[] = {[KKT_STORE_DIRECT] = 0,
+                                      [KKT_STORE_STAGED] = 0,
+                                      [KKT_STORE_TMA] = 0.27,
+                                      [KKT_STORE_TMA_HALVES] = 0.41};
+    return (repeats_a_line){.t = of_store[config[KKT_SOLVE_STORE]],
+                            .k = config[KKT_SOLVE_KLOAD] == KKT_KLOAD_LDG ? 0 : 0.1};
+}
+
+static double line_traffic(const int64_t *problem, const int64_t *config) {
+    const repeats_a_line repeats = repeats_of(config);
     const double rows = (double)kkt_solve_span(config), chunk = (double)config[KKT_SOLVE_CHUNK];
-    return REPEATS_A_LINE * 2 * rows * chunk * (double)config[KKT_SOLVE_HEADS_PER_BLOCK] / 128;
+    const double heads = (double)config[KKT_SOLVE_HEADS_PER_BLOCK];
+    const double tiles_of_k = config[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD ? heads : 1;
+    return repeats.t * 2 * rows * chunk * heads / 128 +
+           repeats.k * 2 * rows * (double)problem[KKT_SOLVE_DK] * tiles_of_k / 128;
 }
 
 void kkt_solve_count_wavefronts(const int64_t *problem, const int64_t *config,
@@ -460,7 +480,7 @@ void kkt_solve_count_wavefronts(const int64_t *problem, const int64_t *config,
         kkt_solve_register_wavefronts(problem, config, out);
     else
         kkt_solve_shared_wavefronts(problem, config, out);
-    out->loads[KKT_PHASE_OUTPUT_TRAFFIC] += output_traffic(config);
+    out->loads[KKT_PHASE_LINES] += line_traffic(problem, config);
 }
 
 double kkt_solve_total_wavefronts(const kkt_solve_wavefronts *wavefronts) {

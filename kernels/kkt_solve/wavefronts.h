@@ -1,7 +1,7 @@
 /* Wavefronts of shared memory that one block of kkt_solve takes, phase by phase. Each phase is the
  * accesses that its device code makes: how many a warp makes of a kind, and which words its lanes
  * touch. model/banks.h turns a kind into passes; nothing is fitted but what T adds on its way out
- * (KKT_PHASE_OUTPUT_TRAFFIC) and wgmma by reading its operands. docs/model.md, section 9, holds
+ * (KKT_PHASE_LINES) and wgmma by reading its operands. docs/model.md, section 9, holds
  * both against counters. */
 #ifndef KKT_KERNELS_KKT_SOLVE_WAVEFRONTS_H
 #define KKT_KERNELS_KKT_SOLVE_WAVEFRONTS_H
@@ -9,14 +9,15 @@
 #include "kernels/kkt_solve/space.h"
 
 typedef enum kkt_solve_phase {
-    KKT_PHASE_LOAD,           /* K into its tile (cp.async and TMA are not counted), the gates */
-    KKT_PHASE_SCAN,           /* the gates' sums and factors */
-    KKT_PHASE_PRODUCT,        /* K to operands, and K K^T to shared memory where it goes there */
-    KKT_PHASE_LOWER,          /* L from K K^T and the gates */
-    KKT_PHASE_DIAGONAL,       /* substitution in the diagonal blocks, and their way to operands */
-    KKT_PHASE_COUPLING,       /* couplings through shared memory */
-    KKT_PHASE_OUTPUT,         /* T into a tile and out of it */
-    KKT_PHASE_OUTPUT_TRAFFIC, /* passes that others repeat because T leaves meanwhile */
+    KKT_PHASE_LOAD,     /* K into its tile (cp.async and TMA are not counted), the gates */
+    KKT_PHASE_SCAN,     /* the gates' sums and factors */
+    KKT_PHASE_PRODUCT,  /* K to operands, and K K^T to shared memory where it goes there */
+    KKT_PHASE_LOWER,    /* L from K K^T and the gates */
+    KKT_PHASE_DIAGONAL, /* substitution in the diagonal blocks, and their way to operands */
+    KKT_PHASE_COUPLING, /* couplings through shared memory */
+    KKT_PHASE_OUTPUT,   /* T into a tile and out of it */
+    KKT_PHASE_LINES, /* passes that others repeat because lines of K come and of T leave meanwhile
+                      */
     KKT_SOLVE_PHASES
 } kkt_solve_phase;
 const char *kkt_solve_phase_name(kkt_solve_phase phase);

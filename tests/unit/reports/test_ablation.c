@@ -441,7 +441,7 @@ static void writes_json_and_markdown(void **state) {
     double value;
     assert_true(kkt_json_real(kkt_json_get(timed, "time"), "value", &value));
     assert_close(value, 100, 0);
-    assert_int_equal(kkt_json_count(kkt_json_get(ablation, "moves")), 38);
+    assert_int_equal(kkt_json_count(kkt_json_get(ablation, "moves")), 39);
     const kkt_json *claim = kkt_json_first(kkt_json_get(root, "claims"));
     assert_string_equal(kkt_json_string(claim, "verdict"), "undecided");
     assert_non_null(kkt_json_string(claim, "where"));
