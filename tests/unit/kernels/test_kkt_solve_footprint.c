@@ -283,6 +283,17 @@ static void registers_say_what_they_need(void **state) {
                         "min_blocks=16 of threads=128 leave 32 registers a thread: fragments take "
                         "more, so fewer blocks fit");
     assert_non_null(rejected("", REGISTERS "heads_per_block=4,inverse=flat", "sm90"));
+    assert_null(rejected("", REGISTERS "heads_per_block=4,min_blocks=3,persistent=1", "sm90"));
+    assert_string_equal(rejected("", REGISTERS "heads_per_block=4,persistent=1", "sm90"),
+                        "persistent=1 launches min_blocks an SM: min_blocks=0 does not say how "
+                        "many");
+    assert_string_equal(
+        rejected("", REGISTERS "heads_per_block=4,min_blocks=4,persistent=1", "sm90"),
+        "persistent=1 has all its blocks resident: 63488 bytes of shared memory "
+        "each let 3 in, not min_blocks=4");
+    assert_string_equal(rejected("", "couple=tf32,persistent=1", "sm90"),
+                        "persistent=1 changes nothing where couplings go through shared memory; "
+                        "only 0 stands for it");
     assert_null(rejected("heads_v=16", REGISTERS "heads_per_block=4,share=value_head", "sm80"));
     assert_string_equal(
         rejected("", REGISTERS "heads_per_block=2,share=value_head", "sm90"),
@@ -358,6 +369,29 @@ static void plan_covers_every_chunk(void **state) {
     assert_int_equal(large.launches[0].grid[2], 9); /* 262,145 spans */
 }
 
+#define PERSISTENT REGISTERS "heads_per_block=4,store=tma_halves,min_blocks=4,persistent=1"
+
+static void persistent_blocks_share_the_work(void **state) {
+    (void)state;
+    /* K's tile of its own, and regions of half a tile of T. */
+    assert_int_equal(smem_of("", PERSISTENT),
+                     64 * 128 * 2 + 4 * 32 * 64 * 2 + 10 * 1024 - 4 * 256 + 4 * 4 * 64 * 4);
+    /* 512 chunks and 16 groups of heads for four blocks on each of 132 SMs. */
+    const kkt_footprint footprint = footprint_of("", PERSISTENT);
+    const kkt_footprint one_each = footprint_of("", REGISTERS "heads_per_block=4,store=tma_halves");
+    assert_int_equal(footprint.blocks, 4 * 132);
+    assert_int_equal(footprint.chunks_per_block, 16); /* 15.5, the most */
+    assert_int_equal(one_each.blocks, 512 * 16);
+    assert_true(footprint.instructions == one_each.instructions);
+    assert_true(footprint.smem_wavefronts == one_each.smem_wavefronts);
+    const kkt_plan plan = plan_of("", PERSISTENT);
+    assert_int_equal(plan.launches[0].grid[0], 4 * 132);
+    assert_int_equal(plan.launches[0].grid[1], 1);
+    assert_int_equal(plan.launches[0].grid[2], 1);
+    /* No more than there is to do. */
+    assert_int_equal(plan_of("tokens=256", PERSISTENT).launches[0].grid[0], 4 * 16);
+}
+
 static void defines_carry_the_same_bytes(void **state) {
     (void)state;
     const kkt_values p = problem_of("dk=64,dtype=fp16,gated=0"), c = config_of("chunk=32,base=8");
@@ -424,6 +458,7 @@ int main(void) {
         cmocka_unit_test(chain_is_the_articles),
         cmocka_unit_test(reasons_name_the_numbers),
         cmocka_unit_test(plan_covers_every_chunk),
+        cmocka_unit_test(persistent_blocks_share_the_work),
         cmocka_unit_test(defines_carry_the_same_bytes),
         cmocka_unit_test(canonical_text),
         cmocka_unit_test(sources_are_embedded_and_complete),
