@@ -13,7 +13,7 @@ const kkt_param kkt_gemv_params[KKT_GEMV_SPLIT_PARAMS] = {
                                  .help = "elements of y that a block computes",
                                  .count = 10,
                                  .values = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512},
-                                 .fallback = 4},
+                                 .fallback = 2},
     [KKT_GEMV_ROW_THREADS] = {.name = "row_threads",
                               .macro = "KKT_ROW_THREADS",
                               .help = "threads that share the sum of a row",
@@ -37,7 +37,7 @@ const kkt_param kkt_gemv_params[KKT_GEMV_SPLIT_PARAMS] = {
                          .help = "loads of each of its rows that a thread has in flight",
                          .count = 5,
                          .values = {1, 2, 4, 8, 16},
-                         .fallback = 2},
+                         .fallback = 4},
     [KKT_GEMV_X_PLACE] = {.name = "x",
                           .macro = "KKT_X",
                           .help = "where threads read x from: global (by way of L1) or shared",
@@ -127,12 +127,12 @@ static bool rows_fit(const kkt_values *problem, const kkt_values *config, char *
                  SECTOR_BYTES);
         return false;
     }
-    if (each > 8) {
-        snprintf(reason, size, "%lld rows of a thread at once are more than 8", each);
+    if (!is_transposed(problem) && each > 4) {
+        snprintf(reason, size, "%lld rows of a thread at once are more than 4", each);
         return false;
     }
-    if (!is_transposed(problem) && each * c[KKT_GEMV_UNROLL] > 32) {
-        snprintf(reason, size, "%lld loads of a thread in flight are more than 32",
+    if (!is_transposed(problem) && each * c[KKT_GEMV_UNROLL] > 16) {
+        snprintf(reason, size, "%lld loads of a thread in flight are more than 16",
                  each * (long long)c[KKT_GEMV_UNROLL]);
         return false;
     }

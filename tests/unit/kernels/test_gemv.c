@@ -188,8 +188,8 @@ static void says_why_a_configuration_is_refused(void **state) {
         {"", "row_threads=256,threads=128", "row_threads 256 is above threads 128"},
         {"", "row_threads=32,threads=128,rows_per_block=2", "2 rows leave some of 128 threads"},
         {"", "rows_per_block=16", "16 rows of a thread at once"},
-        {"", "rows_per_block=8,unroll=8", "64 loads of a thread"},
-        {"layout=t", "", "layout t: a thread has 4 rows, but vec is 8"},
+        {"", "rows_per_block=4,unroll=8", "32 loads of a thread"},
+        {"layout=t", "", "layout t: a thread has 2 rows, but vec is 8"},
         {"layout=t", "rows_per_block=8", "layout t: 8 columns of a block are less"},
         {"layout=t,m=4098", "rows_per_block=128,row_threads=8,threads=128",
          "layout t: vec 8 does not divide lda 4098"},
@@ -233,11 +233,11 @@ static void blocks_cover_the_rows(void **state) {
         const char *problem, *config;
         int64_t blocks;
     } rows[] = {
-        {"m=4096,k=4096", "", 1024},
-        {"m=4097,k=4096", "", 1025},
-        {"m=4097,k=4099", "", 1032}, /* 129 times 8 blocks of 4 */
-        {"m=4097,k=4100", "", 1026},
-        {"m=4097,k=4100", "vec=4", 1025},
+        {"m=4096,k=4096", "", 2048},
+        {"m=4097,k=4096", "", 2049},
+        {"m=4097,k=4099", "", 2056}, /* 257 times 8 blocks of 2 */
+        {"m=4097,k=4100", "", 2050},
+        {"m=4097,k=4100", "vec=4", 2049},
         {"m=4096,k=99,layout=t", "rows_per_block=128,row_threads=8", 32},
     };
     (void)state;
@@ -285,10 +285,10 @@ static void bytes_by_hand(void **state) {
     const kkt_footprint split = footprint_of(&kkt_gemv_materialized, "m=1000,k=4099", "split_k=8");
     assert_true(split.hbm_read_bytes == one.hbm_read_bytes + 4 * 8 * 1000);
     assert_true(split.hbm_write_bytes == 2 * 1000 + 4 * 8 * 1000);
-    /* 4 warps of 4 rows each; x; layout t: 16 threads share each of 64 columns. */
-    assert_int_equal(kkt_footprint_smem_bytes(&one), 4 * 4 * 4);
+    /* 4 warps of 2 rows each; x; layout t: 16 threads share each of 64 columns. */
+    assert_int_equal(kkt_footprint_smem_bytes(&one), 4 * 2 * 4);
     const kkt_footprint shared = footprint_of(&kkt_gemv_fragment, "m=1000,k=4099", "x=shared");
-    assert_int_equal(kkt_footprint_smem_bytes(&shared), 4 * 4 * 4 + 8208);
+    assert_int_equal(kkt_footprint_smem_bytes(&shared), 4 * 2 * 4 + 8208);
     const kkt_footprint columns = footprint_of(&kkt_gemv_fragment, "m=1000,k=4099,layout=t",
                                                "row_threads=32,threads=256,rows_per_block=64");
     assert_int_equal(kkt_footprint_smem_bytes(&columns), 32 * 64 * 4);
