@@ -14,7 +14,8 @@ import subprocess
 import sys
 import time
 
-PROBLEMS = {"kkt_solve": "tokens=2048,heads_k=2,heads_v=4,dk=64", "gemv": "m=77,k=1001"}
+PROBLEMS = {"kkt_solve": "tokens=2048,heads_k=2,heads_v=4,dk=64", "gemv": "m=77,k=1001",
+            "gemm": "m=512,n=512,k=512"}
 BLOCKS = "chunk=64,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1"
 FLAT = "chunk=64,inverse=flat,base=16,couple=fp32,threads=64,heads_per_block=2"
 ROW = "chunk=64,inverse=row,threads=32,heads_per_block=1"
@@ -31,7 +32,16 @@ GEMV_WARP = "rows_per_block=4,row_threads=32,threads=128,unroll=2"
 GEMV_ROWS = "rows_per_block=2,row_threads=64,threads=64,unroll=2"
 GEMV_SHARED = GEMV_ROWS + ",x=shared"
 
+# Tiles in registers; a ring of them; parts of k through memory.
+GEMM_NAIVE = "bm=64,bn=64,bk=32,split_k=1,warps_m=2,warps_n=2,a_place=register,b_place=register"
+GEMM_RING = ("bm=64,bn=64,bk=32,warps_m=2,warps_n=2,stages=3,swizzle=1,raster=8,min_blocks=0,"
+             "split_k=")
+GEMM_WHOLE = GEMM_RING + "1,store=staged"
+GEMM_PARTS = GEMM_RING + "3"
+
 KERNEL = "kkt_solve/shared_path.cuh"
+GEMM_TILE = "gemm/operand_tile.cuh"
+GEMM_LOOP = "gemm/mainloop.cuh"
 ROW_SUMS = "gemv/row_sums.cuh"
 REGISTER = "kkt_solve/register_"
 PARAMETERS = "kkt_solve/parameters.cuh"
@@ -129,6 +139,27 @@ MUTATIONS = [
         (ROW_SUMS, "part[r] = fmaf(a[u][r].template value<P::bf16>(i), factor, part[r]);",
          "part[r] = unpack_fp16(pack_fp16(fmaf(a[u][r].template value<P::bf16>(i), factor, "
          "part[r]), 0.0f)).x;")], [GEMV_WARP, GEMV_ROWS], (), "gemv"),
+    Mutation("gemm_no_wait", "operands are read before their copies have come", [
+        (GEMM_LOOP, "copy_group_end();\n                    copy_group_wait<larger(kStages - 2, 0)>"
+         "();", "copy_group_end();")], [GEMM_WHOLE, GEMM_PARTS], [GEMM_NAIVE], "gemm"),
+    Mutation("gemm_slot_in_use", "copies go where operands are still read", [
+        (GEMM_LOOP, "int write = kStages - 1;", "int write = 0;")], [GEMM_WHOLE], [GEMM_NAIVE],
+        "gemm"),
+    Mutation("gemm_long_step", "the last step along k goes past its end", [
+        (GEMM_TILE, "return terms >= DEPTH && lines_left >= LINES;",
+         "return lines_left >= LINES;")], [GEMM_WHOLE], [GEMM_NAIVE], "gemm"),
+    Mutation("gemm_swapped", "matrices of the right operand change places", [
+        (GEMM_TILE, "return lane_offset(!ALONG_K, lane);", "return lane_offset(ALONG_K, lane);")],
+        [GEMM_WHOLE], [GEMM_NAIVE], "gemm"),
+    Mutation("gemm_not_transposed", "words loaded across k are taken for words along k", [
+        ("gemm/matrix.cuh", "return ALONG_K ? stored : transpose_matrix(stored);",
+         "return stored;")], [GEMM_NAIVE], [GEMM_WHOLE], "gemm"),
+    Mutation("gemm_last_group", "the last group of tiles is taken for a full one", [
+        ("gemm/tile_order.cuh", "const int rows = left < GROUP ? left : GROUP;",
+         "const int rows = GROUP;")], [GEMM_WHOLE, GEMM_PARTS], [GEMM_NAIVE], "gemm"),
+    Mutation("gemm_part_left_out", "the last part of k is not added", [
+        ("gemm/gemm_materialized.cu", "for (int p = 0; p < kParts; ++p) {",
+         "for (int p = 0; p < kParts - 1; ++p) {")], [GEMM_PARTS], [GEMM_WHOLE], "gemm"),
 ]
 
 
@@ -155,6 +186,8 @@ def whole_config(family, config):
     if family == "gemv":
         return "vec=8,keep=stream,reduce=end,min_blocks=0," + config + (
             "" if "x=" in config else ",x=global")
+    if family == "gemm":
+        return config
     given = dict(pair.split("=") for pair in (REST + "," + config).split(","))
     if given["inverse"] == "row":
         for idle in ("base", "couple", "block_pad", "transpose", "negate_early", "assemble_fused"):
@@ -162,12 +195,19 @@ def whole_config(family, config):
     return ",".join(f"{key}={value}" for key, value in given.items())
 
 
+def style(family, config):
+    """The write style that has a configuration, where it is not the family's first."""
+    if family != "gemm" or "stages=" not in config:
+        return []
+    return ["--style", "pipelined" if "store=" in config else "materialized"]
+
+
 def verify(program, folder, family, config):
     """Outcome and reason of one configuration with the sources of a folder."""
     done = subprocess.run(
         [program, "verify", family, "--sources", folder, "--problem", PROBLEMS[family], "--config",
-         whole_config(family, config), "--count", "1", "--cache", folder.parent / "cache",
-         "--json"], capture_output=True, text=True, timeout=120)
+         whole_config(family, config), *style(family, config), "--count", "1", "--cache",
+         folder.parent / "cache", "--json"], capture_output=True, text=True, timeout=120)
     if not done.stdout:
         return "none", done.stderr.strip()
     row = json.loads(done.stdout)["candidates"][0]
