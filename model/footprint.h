@@ -84,7 +84,8 @@ typedef struct kkt_footprint {
                                                too many to matter */
     double l2_read_bytes;                   /* what the blocks ask of L2, reuse included */
     double smem_wavefronts;                 /* 128-byte passes of the shared-memory pipe, all SMs */
-    double global_wavefronts; /* its passes for global loads that touch several lines each */
+    double global_wavefronts; /* its passes that counters of shared memory leave out: cp.async, and
+                                 global loads and stores that touch several lines each */
     double tensor_flop;       /* on tensor cores, bf16/fp16 rate */
     double mma_sync_flop;     /* the same, at the rate of mma.sync */
     double tf32_flop;         /* on tensor cores, tf32 rate (half of bf16) */

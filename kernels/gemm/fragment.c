@@ -103,6 +103,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
                       b_shared ? KKT_GEMM_SWIZZLED : KKT_GEMM_REGISTERS, out);
     kkt_gemm_mma_store(&g, false, out);
     kkt_gemm_mma_chain(&g, arch, 1, out);
+    kkt_gemm_reread(problem, config, arch, 1, 1, out);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

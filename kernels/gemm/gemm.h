@@ -115,6 +115,11 @@ int64_t kkt_gemm_tile_count(const kkt_values *problem, const kkt_values *config)
  * to `padded`, and partials where there are any. Buffers, steps and work are the variant's. */
 void kkt_gemm_footprint(const kkt_values *problem, const kkt_values *config, kkt_style_id style,
                         int64_t threads, kkt_footprint *out);
+/* Adds what of b is read from HBM again: blocks take `group` rows of tiles together, column by
+ * column, or as many as `resident` blocks an SM fill; each group meets all of b, which L2 keeps
+ * only if it is no more than half of it. */
+void kkt_gemm_reread(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                     int64_t group, int64_t resident, kkt_footprint *out);
 /* -D options of the problem: KKT_DTYPE (0: bf16), KKT_A_ALONG_K, KKT_B_ALONG_K, KKT_C_UNITS (rows
  * of c are whole units), KKT_SMEM_BYTES. */
 void kkt_gemm_defines(const kkt_values *problem, const kkt_footprint *footprint, kkt_text *out);

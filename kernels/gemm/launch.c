@@ -82,6 +82,18 @@ void kkt_gemm_footprint(const kkt_values *problem, const kkt_values *config, kkt
     count_repack(&b, out);
 }
 
+void kkt_gemm_reread(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
+                     int64_t group, int64_t resident, kkt_footprint *out) {
+    const kkt_device *device = kkt_device_first(arch);
+    const kkt_gemm_operand b = kkt_gemm_b(problem);
+    const int64_t down = divide_up(problem->v[KKT_GEMM_M], config->v[KKT_GEMM_BM]);
+    const int64_t across = divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
+    const int64_t filled = (int64_t)device->sm_count.value * resident / across;
+    const int64_t rows = group > filled ? group : filled;
+    if (matrix_bytes(&b) > device->l2_bytes.value / 2)
+        out->hbm_read_bytes += matrix_bytes(&b) * (double)(divide_up(down, rows) - 1);
+}
+
 /* ---- compiling and launching ---- */
 
 void kkt_gemm_defines(const kkt_values *problem, const kkt_footprint *footprint, kkt_text *out) {

@@ -5,14 +5,11 @@
 // end of the step before; that needs a barrier a step: behind it the slot that the block has left
 // is free, and the next one is there.
 //
-//     step s     16 terms: load the next 16, multiply these; between products, a share of the
-//                copies of step s + STAGES - 1
-//                ...
-//                the last 16: wait for slot s + 1, barrier, load its first 16, multiply these
+//     step s     copy s + STAGES - 1 begins
+//                16 terms: load the next 16, multiply these     ... the last time:
+//                          wait for slot s + 1, barrier, load its first 16, multiply these
 //
-// Copies are dealt out because copies and loads of operands queue for the same pipe: all at once
-// they would keep the products waiting for operands behind them. With one stage nothing is in
-// flight: copy, wait, barrier, multiply, barrier.
+// With one stage nothing is in flight: copy, wait, barrier, multiply, barrier.
 //
 //     slot    a, then b (operand_tile.cuh)
 #pragma once
@@ -49,10 +46,12 @@ struct Terms {
         for (int t = 0; t < P::columns; ++t)
             b[t] = BStore::load_right(b_first, t, d);
     }
-    __device__ __forceinline__ void multiply_strip(Sums &sums, int s) const {
+    __device__ __forceinline__ void multiply(Sums &sums) const {
 #pragma unroll
-        for (int t = 0; t < P::columns; ++t)
-            sums[s].template add<P::bf16>(t, a[s], b[t]);
+        for (int s = 0; s < P::strips; ++s)
+#pragma unroll
+            for (int t = 0; t < P::columns; ++t)
+                sums[s].template add<P::bf16>(t, a[s], b[t]);
     }
 };
 
@@ -122,49 +121,9 @@ struct Mainloop {
             for (int d = 0; d < P::depth; ++d) {
                 Terms t;
                 load(t, 0, d);
-#pragma unroll
-                for (int s = 0; s < P::strips; ++s)
-                    t.multiply_strip(sums, s);
+                t.multiply(sums);
             }
             __syncthreads();
-        }
-    }
-
-    // The copies of a step that are still to be asked for.
-    struct Turn {
-        u8 *a, *b;  // where the tiles go
-        bool dealt; // round by round; else all was asked for at once, or there is nothing
-    };
-
-    __device__ __forceinline__ Turn begin(int slot) {
-        Turn turn = {ring + slot * AStore::bytes, ring + Ring::b_at + slot * BStore::bytes,
-                     P::depth > 1 && a.whole(terms) && b.whole(terms)};
-        if (!turn.dealt && terms > 0) {
-            a.copy(turn.a, terms, anywhere);
-            b.copy(turn.b, terms, anywhere);
-        }
-        terms -= P::bk;
-        return turn;
-    }
-
-    // Share `i` of `count` of a turn's rounds.
-    __device__ __forceinline__ void deal(const Turn &turn, int i, int count) const {
-        constexpr int a_rounds = AStore::Share<P::threads>::rounds;
-        constexpr int rounds = a_rounds + BStore::Share<P::threads>::rounds;
-#pragma unroll
-        for (int n = i * rounds / count; n < (i + 1) * rounds / count; ++n)
-            if (turn.dealt) {
-                if (n < a_rounds)
-                    a.copy_round(turn.a, n);
-                else
-                    b.copy_round(turn.b, n - a_rounds);
-            }
-    }
-
-    __device__ __forceinline__ void end(const Turn &turn) {
-        if (turn.dealt) {
-            a.next();
-            b.next();
         }
     }
 
@@ -175,30 +134,22 @@ struct Mainloop {
         copy_group_wait<larger(kStages - 2, 0)>();
         __syncthreads();
         Terms t[2];
-        int read = 0;
-        int write = kStages - 1;
+        int read = 0, write = kStages - 1;
         load(t[0], read, 0);
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
-            const Turn turn = begin(write);
+            copy(write);
             write = next_slot(write);
 #pragma unroll
             for (int d = 0; d < P::depth; ++d) {
                 if (d == P::depth - 1) {
-                    copy_group_end();
                     copy_group_wait<larger(kStages - 2, 0)>();
                     __syncthreads();
                     read = next_slot(read);
                 }
                 load(t[(d + 1) % 2], read, (d + 1) % P::depth);
-#pragma unroll
-                for (int s = 0; s < P::strips; ++s) {
-                    t[d % 2].multiply_strip(sums, s);
-                    if (d < P::depth - 1)
-                        deal(turn, d * P::strips + s, (P::depth - 1) * P::strips);
-                }
+                t[d % 2].multiply(sums);
             }
-            end(turn);
             if constexpr (P::depth % 2 == 1)
                 t[0] = t[1];
         }

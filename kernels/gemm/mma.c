@@ -88,7 +88,8 @@ void kkt_gemm_mma_work(const kkt_gemm_mma *g, kkt_gemm_way a, kkt_gemm_way b, kk
     const double written =
         copy_passes(g->bm, g->a_along_k, g, a) + copy_passes(g->bn, g->b_along_k, g, b);
     out->mma_sync_flop = block_steps * warps * products * PRODUCT_FLOP;
-    out->smem_wavefronts += block_steps * (warps * loads * 4 + written);
+    out->smem_wavefronts += block_steps * warps * loads * 4;
+    out->global_wavefronts += block_steps * written;
     out->instructions += block_steps * (warps * (products + loads + 12) + copied / 16 / WARP * 3);
 }
 

@@ -112,15 +112,6 @@ template <int LINES, int DEPTH, bool ALONG_K, bool SWIZZLE> struct OperandStore 
                 copy_rows<true>(tile, terms, anywhere);
             else
                 copy_rows<false>(tile, terms, anywhere);
-            next();
-        }
-
-        // One round of a tile of which nothing is outside; `next` follows the last.
-        __device__ __forceinline__ void copy_round(u8 *tile, int n) const {
-            if (even || (row < step && row + n * step < rows))
-                async_copy_16(tile + place(n), from + n * stride, true);
-        }
-        __device__ __forceinline__ void next() {
             from += advance;
         }
 

@@ -39,5 +39,9 @@ void kkt_gemm_ring_footprint(const kkt_values *problem, const kkt_values *config
     all->least_registers = (double)(g.strips * g.columns * 8 + operands + ADDRESSES);
     const kkt_gemm_way way = swizzled ? KKT_GEMM_SWIZZLED : KKT_GEMM_PADDED;
     kkt_gemm_mma_work(&g, way, way, out);
+    if (stages > 1) /* operands of the step behind the last */
+        out->smem_wavefronts += (double)(g.blocks * g.warps * (g.strips + g.columns) * 4);
     kkt_gemm_mma_chain(&g, arch, stages, out);
+    kkt_gemm_reread(problem, config, arch, config->v[KKT_GEMM_RASTER],
+                    out->min_blocks > 0 ? out->min_blocks : 1, out);
 }

@@ -140,10 +140,10 @@ MUTATIONS = [
          "part[r] = unpack_fp16(pack_fp16(fmaf(a[u][r].template value<P::bf16>(i), factor, "
          "part[r]), 0.0f)).x;")], [GEMV_WARP, GEMV_ROWS], (), "gemv"),
     Mutation("gemm_no_wait", "operands are read before their copies have come", [
-        (GEMM_LOOP, "copy_group_end();\n                    copy_group_wait<larger(kStages - 2, 0)>"
-         "();", "copy_group_end();")], [GEMM_WHOLE, GEMM_PARTS], [GEMM_NAIVE], "gemm"),
+        (GEMM_LOOP, "if (d == P::depth - 1) {\n                    "
+         "copy_group_wait<larger(kStages - 2, 0)>();", "if (d == P::depth - 1) {")], [GEMM_WHOLE, GEMM_PARTS], [GEMM_NAIVE], "gemm"),
     Mutation("gemm_slot_in_use", "copies go where operands are still read", [
-        (GEMM_LOOP, "int write = kStages - 1;", "int write = 0;")], [GEMM_WHOLE], [GEMM_NAIVE],
+        (GEMM_LOOP, "write = kStages - 1;", "write = 0;")], [GEMM_WHOLE], [GEMM_NAIVE],
         "gemm"),
     Mutation("gemm_long_step", "the last step along k goes past its end", [
         (GEMM_TILE, "return terms >= DEPTH && lines_left >= LINES;",

@@ -279,7 +279,7 @@ static void stages_bring_what_overlap_can(void **state) {
     assert_true(us[1] < us[0] && us[1] > us[0] / 2);
     assert_true(us[2] < us[1] && us[3] > us[2] * 0.98 && us[3] <= us[2]);
     assert_int_equal(predict(pipelined, "", at[0]).limiter, KKT_LIMIT_LATENCY);
-    assert_int_equal(predict(pipelined, "", at[3]).limiter, KKT_LIMIT_SHARED_BANDWIDTH);
+    assert_int_equal(predict(pipelined, "", at[3]).limiter, KKT_LIMIT_TENSOR);
 }
 
 /* ---- claims ---- */
