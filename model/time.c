@@ -40,7 +40,7 @@ static double largest(const double *values, int count, int *at) {
 static const kkt_time_constants fitted = {
     .l2_efficiency = 0.7,
     .smem_efficiency = 0.69,
-    .tensor_efficiency = 0.75,
+    .tensor_efficiency = 0.72,
     .fp32_efficiency = 0.5,
     .issue_efficiency = 0.45,
     .launch_us = 4.2,
