@@ -10,17 +10,17 @@ constexpr int kUnit = 8; // elements of 16 bytes
 constexpr int kRepackWords = 16; // of four bytes, a lane
 constexpr int kRepackWarps = 8;  // of a block
 
-// Two elements from `element` on of a matrix of `count` ones, the second in the high half; `second`
-// says whether it is wanted, else it is 0. Words of the matrix are read whole, wherever the pair
-// lies in them.
-KKT_DEVICE u32 load_pair(const u16 *matrix, i64 element, i64 count, bool second) {
-    const u32 *words = (const u32 *)matrix;
-    const i64 word = element / 2;
-    if (!second || 2 * word + 3 >= count)
-        return matrix[element] | (second ? (u32)matrix[element + 1] << 16 : 0);
-    if (element % 2 == 0)
-        return words[word];
-    return words[word] >> 16 | words[word + 1] << 16;
+// Two elements from `element` on of a matrix, the second in the high half; the matrix is read word
+// by word, wherever the pair lies in them.
+KKT_DEVICE u32 load_pair(const u16 *matrix, i64 element, bool odd) {
+    const u32 *word = (const u32 *)matrix + element / 2;
+    return odd ? word[0] >> 16 | word[1] << 16 : word[0];
+}
+
+// The same where a word may reach past the row, or the matrix.
+KKT_DEVICE u32 load_pair_at_end(const u16 *row, int column, int columns) {
+    const u32 low = column < columns ? row[column] : 0;
+    return low | (column + 1 < columns ? (u32)row[column + 1] << 16 : 0);
 }
 
 // Grid: x warps, each a part of a row of the copy; a lane's words are 32 apart.
@@ -32,19 +32,24 @@ extern "C" __global__ void __launch_bounds__(kRepackWarps *kWarp)
     const int row = warp / parts;
     if (row >= rows)
         return;
-    const int first = warp % parts * kRepackWords * kWarp + (int)threadIdx.x % kWarp;
+    const int begin = warp % parts * kRepackWords * kWarp, lane = (int)threadIdx.x % kWarp;
     const i64 start = (i64)row * columns;
-    u32 *to = (u32 *)(padded + at) + (i64)row * words;
+    const bool odd = start % 2 != 0;
+    const bool inside = 2 * (begin + kRepackWords * kWarp) + 2 < columns;
+    u32 *to = (u32 *)(padded + at) + (i64)row * words + begin + lane;
+    const int column = 2 * (begin + lane);
     u32 pair[kRepackWords];
+    if (inside) {
 #pragma unroll
-    for (int i = 0; i < kRepackWords; ++i) {
-        const int column = 2 * (first + i * kWarp);
-        pair[i] = column < columns
-                      ? load_pair(matrix, start + column, rows * columns, column + 1 < columns)
-                      : 0;
+        for (int i = 0; i < kRepackWords; ++i)
+            pair[i] = load_pair(matrix, start + column + 2 * i * kWarp, odd);
+    } else {
+#pragma unroll
+        for (int i = 0; i < kRepackWords; ++i)
+            pair[i] = load_pair_at_end(matrix + start, column + 2 * i * kWarp, columns);
     }
 #pragma unroll
     for (int i = 0; i < kRepackWords; ++i)
-        if (first + i * kWarp < words)
-            to[first + i * kWarp] = pair[i];
+        if (begin + i * kWarp + lane < words)
+            to[i * kWarp] = pair[i];
 }
