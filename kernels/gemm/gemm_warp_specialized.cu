@@ -1,9 +1,8 @@
 // C = A B by blocks whose warps have different tasks. sm_90a only.
 //
 //     warpgroup 0     one thread asks TMA for the tiles of A and B, stage after stage
-//     warpgroup 1, 2  multiply (wgmma) and write C: both a tile together, half of its rows each,
-//     or,
-//                     ping-pong, a tile each, so that one writes while the other multiplies
+//     warpgroup 1, 2  multiply (wgmma) and write C: both a tile together, half of its rows each;
+//                     or, ping-pong, a tile each, so that one writes while the other multiplies
 //
 // Blocks of a cluster load each a share of the tiles that several of them need, and TMA delivers it
 // to all (multicast); or they share a tile's K and add up their sums at the end. The grid has as
@@ -13,9 +12,11 @@
 //     full[stage]      all bytes of the stage's tiles are there         consumers
 //     empty[stage]     every warp that reads the stage, here or its     the loading thread
 //                      copies elsewhere that this block writes, is done
+//     received         what the other blocks of the cluster have        consumers
+//                      summed up for this one has come
 //     bar 1, 2         a warpgroup's 128 threads have staged C          the same warpgroup
-//     bar 3, 4         this warpgroup may multiply: ping-pong, its      both warpgroups
-//                      tile; else, once, its first
+//     bar 3, 4         ping-pong: this warpgroup may multiply           both warpgroups
+//     bar 5            the barriers above are set up                    consumers
 //     cluster          before the first and after the last access to    all
 //                      another block's shared memory
 //
@@ -57,78 +58,103 @@ KKT_DEVICE void write_block(const Block &b, const float *value, int row, int col
                             b.smem + Layout::c + group * Layout::c_group_bytes, group, thread);
 }
 
-KKT_DEVICE void write_tile(const Block &b, const Accumulator &c, const Schedule &s, int group,
+KKT_DEVICE void write_tile(const Block &b, const Accumulator &c, int2 origin, int part, int group,
                            int thread) {
-    const int2 origin = s.origin(b.place);
     const int first = origin.x + group % P::team_groups * P::group_rows;
 #pragma unroll
     for (int r = 0; r < P::row_blocks; ++r) {
         if constexpr (P::cluster_k == 1) {
-            write_block<P::bn>(b, c.block[r], first + 64 * r, origin.y, s.part(), group, thread);
+            write_block<P::bn>(b, c.block[r], first + 64 * r, origin.y, part, group, thread);
         } else {
             const int column = origin.y + b.place.part * Reduction::columns;
 #pragma unroll
             for (int p = 0; p < Reduction::columns / 64; ++p) {
                 float sum[32];
                 sum_parts(sum, c, b.smem, b.place, r, p, group * 128 + thread);
-                write_block<64>(b, sum, first + 64 * r, column + 64 * p, s.part(), group, thread);
+                write_block<64>(b, sum, first + 64 * r, column + 64 * p, part, group, thread);
             }
         }
     }
 }
 
+// Once a block: its own sums to the others of its cluster, and theirs of its columns to it.
+KKT_DEVICE void exchange_sums(const Block &b, const Accumulator &c, int group, int thread) {
+    u64 *received = (u64 *)(b.smem + Layout::received);
+    if (group == 0 && thread == 0)
+        mbarrier_expect(received, Reduction::bytes);
+    send_partial_sums(c, shared_address(b.smem), b.place, group * 128 + thread);
+    mbarrier_wait(received, 0);
+}
+
 KKT_DEVICE void consume(const Block &b, int group, int thread) {
     const Release release = Release::of(b.place, thread % kWarp);
-    const int team = P::ping_pong ? group : 0;
     const u32 smem = shared_address(b.smem);
     Ring<P::stages> ring = Ring<P::stages>::start();
-    Schedule s = Schedule::start(b.problem);
     Accumulator c;
     int turn = 0;
-    bool begun = false;
-    if (P::ping_pong && team == 1)
+    if (P::ping_pong && group == 1)
         give_turn(group);
-    for (; s.more(); s.advance(), turn ^= 1) {
+    if (P::cluster_k > 1)
+        cluster_wait();
+    for (Schedule s = Schedule::start(b.problem); s.more(); s.advance(), turn ^= 1) {
         const int2 steps = s.steps(b.place);
         const int count = steps.y - steps.x;
-        if (P::ping_pong && turn != team) {
+        if (P::ping_pong && turn != group) {
             for (int k = 0; k < count; ++k)
                 ring.advance();
             continue;
         }
-        if (P::ping_pong || (P::skew > 0 && !begun && group == 1))
+        const int2 origin = s.origin(b.place);
+        if (P::ping_pong)
             take_turn(group);
-        const int signal = begun || group == 1 ? -1 : P::skew < count ? P::skew : count - 1;
-        const int last = multiply(c, ring, count, signal, smem, group % P::team_groups, b.full,
-                                  b.empty, release);
+        const int last =
+            multiply(c, ring, count, smem, group % P::team_groups, b.full, b.empty, release);
         if (P::ping_pong)
             give_turn(group);
-        begun = true;
         finish(c, count, b.empty + last, release);
-        if constexpr (P::cluster_k > 1) {
-            cluster_synchronize();
-            send_partial_sums(c, smem, b.place, group * 128 + thread);
-            cluster_synchronize();
-        }
-        write_tile(b, c, s, group, thread);
+        if constexpr (P::cluster_k > 1)
+            exchange_sums(b, c, group, thread);
+        write_tile(b, c, origin, s.part(), group, thread);
     }
     if (P::bulk_store && thread == 0)
         tile_store_wait_read();
 }
 
-KKT_DEVICE void set_up(const Block &b, const TensorMap &map_a, const TensorMap &map_b) {
-    if (threadIdx.x == 0) {
-        constexpr int readers = 4 * P::team_groups * (P::cluster_m + P::cluster_n - 1);
+// By warp 0, a barrier a lane. Where no other block is involved the loading thread goes on at once.
+KKT_DEVICE void set_up_barriers(const Block &b, const TensorMap &map_a, const TensorMap &map_b) {
+    constexpr u32 readers = 4 * P::team_groups * (P::cluster_m + P::cluster_n - 1);
+    static_assert(Layout::empty == Layout::full + P::stages * 8 &&
+                      Layout::received == Layout::empty + P::stages * 8 && 2 * P::stages < kWarp,
+                  "one after the other");
+    const int lane = (int)threadIdx.x;
+    if (lane <= 2 * P::stages)
+        mbarrier_init(b.full + lane, lane < P::stages || lane == 2 * P::stages ? 1 : readers);
+    if (lane == 0) {
         tensor_map_prefetch(map_a);
         tensor_map_prefetch(map_b);
-        for (int i = 0; i < P::stages; ++i) {
-            mbarrier_init(b.full + i, 1);
-            mbarrier_init(b.empty + i, readers);
-        }
     }
-    if (P::cluster > 1)
+    __syncwarp();
+}
+
+// What all threads of a cluster must take part in. Tiles go to other blocks at once, so all wait
+// for their barriers; sums go there at the end, and cluster_wait comes before that.
+KKT_DEVICE void begin_in_cluster() {
+    if (P::mn > 1)
         cluster_synchronize();
-    __syncthreads();
+    if (P::cluster_k > 1)
+        cluster_arrive();
+}
+
+// The barriers of this block, and of those that it loads for, are set up. `loads`: warp 0.
+KKT_DEVICE void begin(bool loads) {
+    constexpr int threads = P::consumers * 128 + kWarp;
+    if (P::mn == 1) {
+        if (loads)
+            asm volatile("bar.arrive 5, %0;" ::"n"(threads) : "memory");
+        else
+            asm volatile("bar.sync 5, %0;" ::"n"(threads) : "memory");
+    }
+    begin_in_cluster();
 }
 
 extern "C" __global__ void __launch_bounds__(P::threads, 1)
@@ -145,18 +171,22 @@ extern "C" __global__ void __launch_bounds__(P::threads, 1)
                      {&map_c, c, m, n},
                      partials};
     const int group = (int)threadIdx.x / 128, thread = (int)threadIdx.x % 128;
-    set_up(b, map_a, map_b);
     if (group == 0) {
         registers_set<P::launch_registers, P::producer_registers>();
+        if (thread < kWarp) {
+            set_up_barriers(b, map_a, map_b);
+            begin(true);
+        } else {
+            begin_in_cluster();
+        }
         if (thread == 0)
             produce(smem, b.full, b.empty, map_a, map_b, b.problem, b.place);
         __syncwarp();
-        if (P::cluster_k > 1) { // as often as the consumers, which have one tile
-            cluster_synchronize();
-            cluster_synchronize();
-        }
+        if (P::cluster_k > 1)
+            cluster_wait();
     } else {
         registers_set<P::launch_registers, P::consumer_registers>();
+        begin(false);
         consume(b, group - 1, thread);
     }
     if (P::mn > 1)

@@ -1,297 +1,16 @@
-/* The warp-specialized style of gemm: TMA, mbarriers and wgmma. gemm_warp_specialized.cu draws the
- * roles, ws_layout.cuh the shared memory, whose buffers are listed here in the same order. */
-#include <stdio.h>
+/* The warp-specialized style of gemm: TMA, mbarriers and wgmma. What a block holds and does, and
+ * how it is launched. */
+#include <math.h>
 
-#include "kernels/gemm/gemm.h"
-
-enum {
-    STAGES = KKT_GEMM_COMMON,
-    CLUSTER_M,
-    CLUSTER_N,
-    CLUSTER_K,
-    CONSUMERS,
-    SKEW,
-    STORE_PANELS,
-    RASTER,
-    PERSISTENT,
-    REGISTERS,
-    PARAMS
-};
-
-enum { COOPERATIVE, PING_PONG };
+#include "kernels/gemm/warp_specialized.h"
 
 enum {
-    WARPGROUP = 128,
-    GROUPS = 2, /* warpgroups that multiply; one more loads */
-    THREADS = WARPGROUP * (GROUPS + 1),
-    LAUNCH_REGISTERS = 65536 / THREADS / 8 * 8,
-    PANEL = 64,            /* columns of 2 bytes in a swizzled row of 128 bytes; wgmma's rows */
-    CLUSTER_MAX = 8,       /* blocks of a cluster on every device */
-    ACCUMULATOR_MAX = 128, /* registers of a thread that are sums; operands and addresses need the
-                              rest of its 240 */
     REDUCE_THREADS = 256,
-    REDUCED_UNIT = 4 /* elements a thread adds up where rows of C are whole units */
+    REDUCED_UNIT = 4 /* elements a thread adds up where rows of c are whole units */
 };
-
-static const char *const consumer_names[] = {"cooperative", "ping_pong"};
-
-static const kkt_param params[PARAMS] = {
-    [KKT_GEMM_BM] = {.name = "bm",
-                     .macro = "KKT_BM",
-                     .help = "rows of C of a block's tile",
-                     .count = 3,
-                     .values = {128, 256, 64},
-                     .fallback = 128},
-    [KKT_GEMM_BN] = {.name = "bn",
-                     .macro = "KKT_BN",
-                     .help = "columns of C of a block's tile",
-                     .count = 3,
-                     .values = {256, 128, 64},
-                     .fallback = 256},
-    [KKT_GEMM_BK] = {.name = "bk",
-                     .macro = "KKT_BK",
-                     .help = "terms of a step along k",
-                     .count = 2,
-                     .values = {64, 128},
-                     .fallback = 64},
-    [KKT_GEMM_SPLIT_K] = {.name = "split_k",
-                          .macro = "KKT_SPLIT_K",
-                          .help = "parts of k whose sums go through memory",
-                          .count = 4,
-                          .values = {1, 2, 4, 8},
-                          .fallback = 1},
-    [STAGES] = {.name = "stages",
-                .macro = "KKT_STAGES",
-                .help = "steps along k in flight",
-                .count = 6,
-                .values = {4, 3, 2, 5, 6, 8},
-                .fallback = 4},
-    [CLUSTER_M] = {.name = "cluster_m",
-                   .macro = "KKT_CLUSTER_M",
-                   .help = "tiles below one another in a cluster, which share loads of b",
-                   .count = 3,
-                   .values = {2, 1, 4},
-                   .fallback = 2},
-    [CLUSTER_N] = {.name = "cluster_n",
-                   .macro = "KKT_CLUSTER_N",
-                   .help = "tiles side by side in a cluster, which share loads of a",
-                   .count = 3,
-                   .values = {1, 2, 4},
-                   .fallback = 1},
-    [CLUSTER_K] = {.name = "cluster_k",
-                   .macro = "KKT_CLUSTER_K",
-                   .help = "blocks of a cluster that share k and add up through shared memory",
-                   .count = 3,
-                   .values = {1, 2, 4},
-                   .fallback = 1},
-    [CONSUMERS] = {.name = "consumers",
-                   .macro = "KKT_PING_PONG",
-                   .help =
-                       "the two warpgroups that multiply: a tile together, or one each in turns",
-                   .count = 2,
-                   .values = {COOPERATIVE, PING_PONG},
-                   .names = consumer_names,
-                   .fallback = COOPERATIVE},
-    [SKEW] = {.name = "skew",
-              .macro = "KKT_SKEW",
-              .help =
-                  "steps along k by which the second of two cooperating warpgroups begins later",
-              .count = 3,
-              .values = {0, 1, 2},
-              .fallback = 0},
-    [STORE_PANELS] = {.name = "store_panels",
-                      .macro = "KKT_STORE_PANELS",
-                      .help = "64 x 64 of c that a warpgroup stages at a time",
-                      .count = 3,
-                      .values = {2, 4, 1},
-                      .fallback = 2},
-    [RASTER] = {.name = "raster",
-                .macro = "KKT_RASTER",
-                .help = "rows of clusters' tiles that are gone down before the next column",
-                .count = 4,
-                .values = {8, 16, 4, 1},
-                .fallback = 8},
-    [PERSISTENT] = {.name = "persistent",
-                    .help = "1: a block an SM, which takes tile after tile; 0: a block a tile",
-                    .count = 2,
-                    .values = {1, 0},
-                    .fallback = 1},
-    [REGISTERS] = {.name = "consumer_registers",
-                   .macro = "KKT_CONSUMER_REGISTERS",
-                   .help = "of a thread that multiplies; the warpgroup that loads has what is left",
-                   .count = 3,
-                   .values = {240, 232, 208},
-                   .fallback = 240},
-};
-
-/* A configuration's derived sizes. */
-typedef struct sizes {
-    int64_t bm, bn, bk, stages, store_panels, registers, skew;
-    int64_t split_k, cluster_m, cluster_n, cluster_k, cluster;
-    bool ping_pong, a_along_k, b_along_k;
-    int64_t group_rows;    /* of the tile, a warpgroup's */
-    int64_t rows, columns; /* of tiles of a cluster */
-    int64_t tiles;         /* of a block, in the whole grid, part after part of split_k */
-    int64_t grid;          /* blocks */
-    int64_t steps;         /* along k, of a block */
-} sizes;
 
 static int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
-}
-
-/* Blocks that the device holds at a time: one an SM, in whole clusters. The device is the
- * architecture's first; on one with fewer SMs the rest waits, on one with more some are idle. */
-static int64_t resident_blocks(const kkt_arch *arch, int64_t cluster) {
-    const int64_t sms = (int64_t)kkt_device_first(arch)->sm_count.value;
-    return sms / cluster * cluster;
-}
-
-static sizes sizes_of(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch) {
-    const int64_t *p = problem->v, *c = config->v;
-    sizes s = {.bm = c[KKT_GEMM_BM],
-               .bn = c[KKT_GEMM_BN],
-               .bk = c[KKT_GEMM_BK],
-               .stages = c[STAGES],
-               .store_panels = c[STORE_PANELS],
-               .registers = c[REGISTERS],
-               .skew = c[SKEW],
-               .split_k = c[KKT_GEMM_SPLIT_K],
-               .cluster_m = c[CLUSTER_M],
-               .cluster_n = c[CLUSTER_N],
-               .cluster_k = c[CLUSTER_K],
-               .cluster = c[CLUSTER_M] * c[CLUSTER_N] * c[CLUSTER_K],
-               .ping_pong = c[CONSUMERS] == PING_PONG,
-               .a_along_k = kkt_gemm_a(problem).along_k,
-               .b_along_k = kkt_gemm_b(problem).along_k};
-    s.group_rows = s.ping_pong ? s.bm : s.bm / GROUPS;
-    s.rows = divide_up(p[KKT_GEMM_M], s.bm * s.cluster_m);
-    s.columns = divide_up(p[KKT_GEMM_N], s.bn * s.cluster_n);
-    s.tiles = s.rows * s.columns * s.cluster * s.split_k;
-    s.grid = s.tiles;
-    if (c[PERSISTENT] != 0 && s.grid > resident_blocks(arch, s.cluster))
-        s.grid = resident_blocks(arch, s.cluster);
-    s.steps = divide_up(divide_up(p[KKT_GEMM_K], s.bk), s.cluster_k * s.split_k);
-    return s;
-}
-
-/* ---- constraints ---- */
-
-static bool tile_fits(const sizes *s, char *reason, size_t size) {
-    if (s->group_rows % PANEL != 0) {
-        snprintf(reason, size, "bm %lld: a warpgroup multiplies 64 rows at a time, and has %lld",
-                 (long long)s->bm, (long long)s->group_rows);
-        return false;
-    }
-    if (s->group_rows * s->bn / WARPGROUP > ACCUMULATOR_MAX) {
-        snprintf(reason, size,
-                 "bm %lld, bn %lld: %lld sums a thread, above the %d that leave room for the rest",
-                 (long long)s->bm, (long long)s->bn, (long long)(s->group_rows * s->bn / WARPGROUP),
-                 ACCUMULATOR_MAX);
-        return false;
-    }
-    if (s->group_rows * s->bn / WARPGROUP + 48 > s->registers) {
-        snprintf(reason, size,
-                 "consumer_registers %lld do not hold %lld sums and what is beside them",
-                 (long long)s->registers, (long long)(s->group_rows * s->bn / WARPGROUP));
-        return false;
-    }
-    return true;
-}
-
-/* What a block loads for the others: whole panels, or rows within a panel. */
-static bool share_fits(int64_t extent, int64_t shares, bool along_k, const char *what,
-                       const char *key, char *reason, size_t size) {
-    const int64_t unit = along_k ? 8 : PANEL;
-    if (extent % (shares * unit) == 0)
-        return true;
-    snprintf(reason, size, "%s %lld: a share of %s is no multiple of %lld", key, (long long)shares,
-             what, (long long)unit);
-    return false;
-}
-
-static bool cluster_fits(const sizes *s, char *reason, size_t size) {
-    if (s->cluster > CLUSTER_MAX) {
-        snprintf(reason, size, "a cluster of %lld blocks is above the %d that every device has",
-                 (long long)s->cluster, CLUSTER_MAX);
-        return false;
-    }
-    return share_fits(s->bm, s->cluster_n, s->a_along_k, "bm", "cluster_n", reason, size) &&
-           share_fits(s->bn, s->cluster_m, s->b_along_k, "bn", "cluster_m", reason, size);
-}
-
-static bool split_fits(const sizes *s, char *reason, size_t size) {
-    const long long parts = s->cluster_k;
-    if (parts == 1)
-        return true;
-    if (s->ping_pong || s->grid < s->tiles) {
-        snprintf(reason, size, "cluster_k %lld needs %s: sums are exchanged where operands were",
-                 parts, s->ping_pong ? "both warpgroups at one tile" : "persistent=0");
-        return false;
-    }
-    if (s->bn % (parts * PANEL) != 0) {
-        snprintf(reason, size, "cluster_k %lld leaves a block no whole 64 of bn %lld columns",
-                 parts, (long long)s->bn);
-        return false;
-    }
-    if ((parts - 1) * s->bm * s->bn / parts * 4 > s->stages * (s->bm + s->bn) * s->bk * 2) {
-        snprintf(reason, size, "cluster_k %lld: partial sums do not fit where %lld stages were",
-                 parts, (long long)s->stages);
-        return false;
-    }
-    return true;
-}
-
-/* Every part of k has something to sum up. */
-static bool parts_fit(const kkt_values *problem, const sizes *s, char *reason, size_t size) {
-    const long long steps = divide_up(problem->v[KKT_GEMM_K], s->bk);
-    const long long parts = s->cluster_k * s->split_k;
-    if (parts == 1 || parts <= steps)
-        return true;
-    snprintf(reason, size, "k has %lld steps, fewer than the %lld parts of cluster_k and split_k",
-             steps, parts);
-    return false;
-}
-
-static bool skew_fits(const sizes *s, char *reason, size_t size) {
-    if (s->skew == 0 || (!s->ping_pong && s->skew < s->stages))
-        return true;
-    snprintf(reason, size, "skew %lld %s", (long long)s->skew,
-             s->ping_pong ? "is for warpgroups that share a tile"
-                          : "needs more stages: the first warpgroup waits for the second's");
-    return false;
-}
-
-static bool store_fits(const sizes *s, char *reason, size_t size) {
-    const int64_t panels = s->bn / PANEL;
-    if (s->split_k * s->cluster_k > 1 && s->store_panels > 1) {
-        snprintf(reason, size, "store_panels %lld: sums of parts of k are staged one by one or not",
-                 (long long)s->store_panels);
-        return false;
-    }
-    if (s->store_panels <= panels)
-        return true;
-    snprintf(reason, size, "store_panels %lld is more than the %lld that a row of the tile has",
-             (long long)s->store_panels, (long long)panels);
-    return false;
-}
-
-static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
-                       char *reason, size_t size) {
-    if (!arch->has_wgmma || !arch->has_tma) {
-        snprintf(reason, size, "%s has no wgmma; this style is written for sm_90a", arch->name);
-        return false;
-    }
-    const sizes s = sizes_of(problem, config, arch);
-    if (config->v[PERSISTENT] == 0 && s.tiles <= resident_blocks(arch, s.cluster)) {
-        snprintf(reason, size, "persistent=0 changes nothing: there are %lld tiles, one a block",
-                 (long long)s.tiles);
-        return false;
-    }
-    return kkt_gemm_applicable(problem, config, arch, reason, size) &&
-           tile_fits(&s, reason, size) && cluster_fits(&s, reason, size) &&
-           parts_fit(problem, &s, reason, size) && split_fits(&s, reason, size) &&
-           skew_fits(&s, reason, size) && store_fits(&s, reason, size);
 }
 
 /* ---- footprint ---- */
@@ -302,52 +21,92 @@ static void shared_tile(kkt_footprint *fp, const char *name, int64_t rows, int64
         (int)stages;
 }
 
-static void shared_memory(const sizes *s, kkt_footprint *fp) {
+/* As in ws_layout.cuh. */
+static void shared_memory(const kkt_gemm_ws *s, kkt_footprint *fp) {
     shared_tile(fp, "a", s->bm, s->bk, 2, s->stages);
     shared_tile(fp, "b", s->bn, s->bk, 2, s->stages);
-    shared_tile(fp, "c", GROUPS * PANEL, PANEL * s->store_panels, 2, 1);
+    shared_tile(fp, "c", KKT_GEMM_WS_GROUPS * KKT_GEMM_PANEL, KKT_GEMM_PANEL * s->store_panels, 2,
+                1);
+    if (s->cluster_k > 1)
+        shared_tile(fp, "sums", s->bm, s->bn / s->cluster_k, 4, s->cluster_k - 1);
     shared_tile(fp, "full", 1, 1, 8, s->stages);
     shared_tile(fp, "empty", 1, 1, 8, s->stages);
+    shared_tile(fp, "received", 1, 2, 8, 1);
 }
 
-static void roles(const sizes *s, kkt_footprint *fp) {
-    const int64_t left = 3 * LAUNCH_REGISTERS - GROUPS * s->registers;
-    kkt_footprint_role(fp, "multiply", GROUPS * WARPGROUP)->declared_registers = (int)s->registers;
-    kkt_footprint_role(fp, "load", WARPGROUP)->declared_registers = (int)left;
-    kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, "c", GROUPS * s->group_rows, s->bn, 4)->role = 0;
+static void roles(const kkt_gemm_ws *s, kkt_footprint *fp) {
+    const int threads = KKT_GEMM_WS_GROUPS * KKT_GEMM_WARPGROUP;
+    kkt_footprint_role(fp, "multiply", threads)->declared_registers = (int)s->registers;
+    kkt_footprint_role(fp, "load", KKT_GEMM_WARPGROUP)->declared_registers = (int)s->load_registers;
+    kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, "sums", KKT_GEMM_WS_GROUPS * s->group_rows, s->bn,
+                         4);
 }
 
-/* 128-byte passes through shared memory of one block's step along k: TMA writes both tiles; for
- * every 64 rows wgmma reads these of A and all of B. */
-static double step_passes(const sizes *s) {
-    const double row = (double)s->bk * 2 / 128;
-    const double blocks = (double)s->bm / PANEL;
-    return row * (double)(s->bm + s->bn) + row * blocks * (double)(PANEL + s->bn);
+/* 128-byte passes of a step along k: for every 64 rows of the tile wgmma reads these of a and all
+ * of b. What TMA writes takes another way (l1tex__data_pipe_lsu_wavefronts is 54 % where these
+ * passes are 53 % of the cycles, and 70 % where they are 68 %). */
+static double step_passes(const kkt_gemm_ws *s) {
+    const double row = (double)s->bk * 2 / 128, blocks = (double)s->bm / KKT_GEMM_PANEL;
+    return row * blocks * (double)(KKT_GEMM_PANEL + s->bn);
 }
 
-/* Of a tile's end: C is staged and read, and partial sums go to and come from other blocks. */
-static double tile_passes(const sizes *s) {
-    const double elements = (double)(s->bm * s->bn);
-    const double exchanged = (double)(s->cluster_k - 1) / (double)s->cluster_k;
-    return elements / (double)s->cluster_k * 2 * 2 / 128 + elements * exchanged * 4 * 2 / 128;
+/* Of a tile's end: c is staged and read, and partial sums go to and come from other blocks. */
+static double tile_passes(const kkt_gemm_ws *s) {
+    const double elements = (double)(s->bm * s->bn), parts = (double)s->cluster_k;
+    const double staged = s->split_k > 1 ? 0 : elements / parts * 2 * 2 / 128;
+    return staged + elements * (parts - 1) / parts * 4 * 2 / 128;
 }
 
 /* Warp instructions as compiled for sm_90a: a step's loop, and the end's conversions, stores and
- * exchange, eight elements at a time. */
-static double step_instructions(const sizes *s) {
-    const double products = (double)(s->bk * s->group_rows) / (16 * PANEL);
-    const double groups = s->ping_pong ? 1 : GROUPS;
+ * exchange. */
+static double step_instructions(const kkt_gemm_ws *s) {
+    const double products = (double)(s->bk * s->group_rows) / (16 * KKT_GEMM_PANEL);
+    const double groups = s->ping_pong ? 1 : KKT_GEMM_WS_GROUPS;
     return 4 * groups * (30 + 5 * products) + 40;
 }
 
-static double tile_instructions(const sizes *s) {
+static double tile_instructions(const kkt_gemm_ws *s) {
     const double fragments = (double)(s->bm * s->bn) / (16 * 64); /* of 16 x 64, a warp's */
     const double exchanged = s->cluster_k > 1 ? 40 * fragments : 0;
     return 60 * fragments + exchanged + 400;
 }
 
+/* In the time model's units: its FMA and its step of storing, in cycles. */
+#define FMA_CYCLES 2.0
+#define STORE_CYCLES 300.0
+/* From handing back a stage until its next tiles are there, when all SMs load: what a deeper ring
+ * saved at 4096 x 4096 x 4096 on an H200 with tiles of 128 x 128, by steps of 64 and of 128. */
+#define REFILL_CYCLES 1000.0
+#define REFILL_BYTES 37.0 /* a cycle and SM */
+/* A tile's end when nothing hides it, for a sum of a thread: conversion, staging, stores (some
+ * 5,000 cycles for the 128 sums of 128 x 256 on an H200), and less where TMA takes all of them at
+ * once. In turns it is hidden. */
+#define END_CYCLES 40.0
+#define END_AT_ONCE_CYCLES 32.0
+/* Start of a block whose SM did not run one before: barriers, first loads. */
+#define FILL_CYCLES 3000.0
+
+/* The steps of a block that follow one another, for each step along k. */
+static void chain(const kkt_gemm_ws *s, const kkt_arch *arch, kkt_footprint *out) {
+    const double rate = kkt_device_tensor_rate(kkt_device_first(arch), arch).value;
+    const double products = 2.0 * (double)(s->bm * s->bn * s->bk) / rate;
+    const double loads =
+        (double)s->bm / (double)s->cluster_n + (double)s->bn / (double)s->cluster_m;
+    const double bytes = loads * (double)s->bk * 2;
+    const double refill = (REFILL_CYCLES + bytes / REFILL_BYTES) / (double)(s->stages - 1);
+    const double sums = (double)(s->group_rows * s->bn) / KKT_GEMM_WARPGROUP;
+    const bool hidden = s->ping_pong && s->tiles > s->grid;
+    const bool at_once = s->bulk_store && s->store_panels * KKT_GEMM_PANEL == s->bn;
+    const double end = (hidden ? 0 : sums * (at_once ? END_AT_ONCE_CYCLES : END_CYCLES)) +
+                       (s->persistent ? 0 : FILL_CYCLES);
+    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, 1,
+                       (products > refill ? products : refill) / FMA_CYCLES);
+    kkt_footprint_step(out, KKT_STEP_STORE, end / STORE_CYCLES / (double)s->steps, 0);
+}
+
 /* Bytes that a block need not ask of L2 since another one of its cluster does. */
-static double shared_loads(const kkt_values *problem, const sizes *s) {
+static double shared_loads(const kkt_values *problem, const kkt_gemm_ws *s) {
     const int64_t *p = problem->v;
     const double element = 2.0 * (double)p[KKT_GEMM_K];
     const double a = (double)(p[KKT_GEMM_M] * divide_up(p[KKT_GEMM_N], s->bn)) * element;
@@ -356,23 +115,43 @@ static double shared_loads(const kkt_values *problem, const sizes *s) {
            b * (double)(s->cluster_m - 1) / (double)s->cluster_m;
 }
 
+/* Bytes that come from HBM more than once. What runs at one time is a wave of tiles, a group of
+ * `raster` rows of clusters' tiles and as many columns as fill the device; each wave meets its rows
+ * of a and columns of b anew, unless half of L2 holds both matrices. On an H200 a tenth more was
+ * counted at 4096 x 4096 x 4096, whatever the raster and the shape of the clusters. */
+static double read_again(const kkt_values *problem, const kkt_gemm_ws *s, const kkt_arch *arch) {
+    const double m = (double)problem->v[KKT_GEMM_M], n = (double)problem->v[KKT_GEMM_N];
+    const double k_bytes = 2.0 * (double)problem->v[KKT_GEMM_K], once = (m + n) * k_bytes;
+    const double down = (double)s->rows, across = (double)s->columns;
+    const double at_once = fmin((double)s->resident / (double)s->cluster, down * across);
+    const double waves = down * across * (double)s->split_k / at_once;
+    const double group = fmin((double)s->raster, down);
+    const double columns = fmin(at_once / group, across);
+    const double rows = fmax(group, at_once / across);
+    const double wave = (fmin(rows * (double)(s->bm * s->cluster_m), m) +
+                         fmin(columns * (double)(s->bn * s->cluster_n), n)) *
+                        k_bytes / (double)s->split_k;
+    if (once <= kkt_device_first(arch)->l2_bytes.value / 2 || waves <= 1)
+        return 0;
+    return fmax(waves * wave - once, 0);
+}
+
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
-    const sizes s = sizes_of(problem, config, arch);
-    kkt_gemm_footprint(problem, config, KKT_STYLE_WARP_SPECIALIZED, THREADS, out);
-    const double parts = (double)(s.cluster_k * s.split_k);
+    const kkt_gemm_ws s = kkt_gemm_ws_sizes(problem, config, arch);
+    kkt_gemm_footprint(problem, config, KKT_STYLE_WARP_SPECIALIZED, KKT_GEMM_WS_THREADS, out);
     const double tiles = (double)s.tiles;
-    const double steps = tiles * (double)divide_up(problem->v[KKT_GEMM_K], s.bk) / parts;
+    const double steps = tiles * (double)s.k_steps / (double)(s.cluster_k * s.split_k);
     out->blocks = s.grid;
     out->chunks_per_block = divide_up(s.tiles, s.grid) * s.steps;
     out->cluster = (int)s.cluster;
-    out->barriers = s.ping_pong || s.skew > 0 ? 4 : 2;
+    out->barriers = s.ping_pong ? 6 : 4;
     out->min_blocks = 1;
     roles(&s, out);
     shared_memory(&s, out);
-    kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
-    kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, 0);
+    chain(&s, arch, out);
     out->l2_read_bytes -= shared_loads(problem, &s);
+    out->hbm_read_bytes += read_again(problem, &s, arch);
     out->smem_wavefronts = steps * step_passes(&s) + tiles * tile_passes(&s);
     out->tensor_flop = steps * 2 * (double)(s.bm * s.bn * s.bk);
     out->instructions += steps * step_instructions(&s) + tiles * tile_instructions(&s);
@@ -391,8 +170,7 @@ static void defines(const kkt_values *problem, const kkt_values *config, const k
 /* An operand where it is read, in boxes of a panel's columns. `share`: rows of the tile that a
  * block loads, where rows run along k. */
 static void add_operand_map(kkt_launch *launch, const kkt_gemm_operand *o, int64_t share,
-                            int64_t bk) {
-    const int64_t rows = o->along_k ? share : bk;
+                            const kkt_gemm_ws *s) {
     launch->args[launch->arg_count++] =
         (kkt_arg){.kind = KKT_ARG_TENSOR_MAP,
                   .tensor = o->padded ? KKT_GEMM_TENSOR_PADDED : o->tensor,
@@ -400,27 +178,24 @@ static void add_operand_map(kkt_launch *launch, const kkt_gemm_operand *o, int64
                           .first = o->padded ? o->at : 0,
                           .dims = {o->columns, o->rows},
                           .strides_bytes = {0, o->stride * 2},
-                          .box = {PANEL, (int)rows},
+                          .box = {KKT_GEMM_PANEL, (int)(o->along_k ? share : s->bk)},
                           .swizzle_bytes = 128,
-                          .promotion_bytes = 256}};
+                          .promotion_bytes = (int)s->promotion}};
 }
 
-/* C in boxes of 64 x 64. Where its rows are no whole units there is no such map; the kernel does
- * not look at the one of A that stands in its place. */
+/* c in boxes of 64 x 64. Where its rows are no whole units there is no such map; the kernel does
+ * not look at the one of a that stands in its place. */
 static void add_output_map(kkt_launch *launch, const kkt_values *problem) {
     const int64_t *p = problem->v;
-    if (p[KKT_GEMM_N] % KKT_GEMM_UNIT != 0) {
-        launch->args[launch->arg_count] = launch->args[0];
-        launch->arg_count++;
-        return;
-    }
-    launch->args[launch->arg_count++] = (kkt_arg){.kind = KKT_ARG_TENSOR_MAP,
-                                                  .tensor = KKT_GEMM_TENSOR_C,
-                                                  .map = {.rank = 2,
-                                                          .dims = {p[KKT_GEMM_N], p[KKT_GEMM_M]},
-                                                          .strides_bytes = {0, p[KKT_GEMM_N] * 2},
-                                                          .box = {PANEL, PANEL},
-                                                          .swizzle_bytes = 128}};
+    const kkt_arg map = {.kind = KKT_ARG_TENSOR_MAP,
+                         .tensor = KKT_GEMM_TENSOR_C,
+                         .map = {.rank = 2,
+                                 .dims = {p[KKT_GEMM_N], p[KKT_GEMM_M]},
+                                 .strides_bytes = {0, p[KKT_GEMM_N] * 2},
+                                 .box = {KKT_GEMM_PANEL, KKT_GEMM_PANEL},
+                                 .swizzle_bytes = 128}};
+    launch->args[launch->arg_count] = p[KKT_GEMM_N] % KKT_GEMM_UNIT == 0 ? map : launch->args[0];
+    launch->arg_count++;
 }
 
 static void add_reduction(const kkt_values *problem, kkt_plan *out) {
@@ -436,19 +211,20 @@ static void add_reduction(const kkt_values *problem, kkt_plan *out) {
 
 static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                  kkt_plan *out) {
-    const sizes s = sizes_of(problem, config, arch);
+    const kkt_gemm_ws s = kkt_gemm_ws_sizes(problem, config, arch);
     const kkt_gemm_operand a = kkt_gemm_a(problem), b = kkt_gemm_b(problem);
     kkt_footprint fp;
     footprint(problem, config, arch, &fp);
     kkt_gemm_plan_begin(problem, out);
-    kkt_launch *launch = kkt_gemm_plan_launch(out, "gemm_warp_specialized", s.grid, THREADS);
+    kkt_launch *launch =
+        kkt_gemm_plan_launch(out, "gemm_warp_specialized", s.grid, KKT_GEMM_WS_THREADS);
     launch->dynamic_smem_bytes = kkt_footprint_smem_bytes(&fp);
     if (s.cluster > 1) {
         launch->cluster[0] = (uint32_t)s.cluster;
         launch->cluster[1] = launch->cluster[2] = 1;
     }
-    add_operand_map(launch, &a, s.bm / s.cluster_n, s.bk);
-    add_operand_map(launch, &b, s.bn / s.cluster_m, s.bk);
+    add_operand_map(launch, &a, s.bm / s.cluster_n, &s);
+    add_operand_map(launch, &b, s.bn / s.cluster_m, &s);
     add_output_map(launch, problem);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_C);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_PARTIALS);
@@ -480,10 +256,10 @@ static const char *const sources[] = {"gemm/gemm_warp_specialized.cu",
 
 const kkt_variant kkt_gemm_warp_specialized = {
     .style = KKT_STYLE_WARP_SPECIALIZED,
-    .params = {"parameter", params, PARAMS},
+    .params = {"parameter", kkt_gemm_ws_params, KKT_GEMM_WS_PARAMS},
     .source = "gemm/gemm_warp_specialized.cu",
     .sources = sources,
-    .applicable = applicable,
+    .applicable = kkt_gemm_ws_applicable,
     .footprint = footprint,
     .defines = defines,
     .plan = plan,

@@ -12,11 +12,19 @@ KKT_DEVICE u32 cluster_rank() {
     return rank;
 }
 
-// All threads of all blocks of the cluster; what they wrote before can be read after.
+// All threads of all blocks of the cluster arrive and wait in turns; what they wrote before they
+// arrived can be read after the wait.
+KKT_DEVICE void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+
+KKT_DEVICE void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
 KKT_DEVICE void cluster_synchronize() {
-    asm volatile("barrier.cluster.arrive.release;\n"
-                 "barrier.cluster.wait.acquire;" ::
-                     : "memory");
+    cluster_arrive();
+    cluster_wait();
 }
 
 // Where `address` of this block lies in block `rank`.
@@ -35,9 +43,11 @@ KKT_DEVICE void mbarrier_arrive_in_block(u64 *barrier, u32 rank) {
                  : "memory");
 }
 
-KKT_DEVICE void store_in_block(u32 address, float4 v) {
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v.x),
-                 "f"(v.y), "f"(v.z), "f"(v.w)
+// Stores to an address of another block, asynchronously: the barrier there is told of the bytes.
+KKT_DEVICE void store_in_block(u32 address, u32 barrier, float x, float y, float z, float w) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
+                 "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(address),
+                 "f"(x), "f"(y), "f"(z), "f"(w), "r"(barrier)
                  : "memory");
 }
 

@@ -43,38 +43,93 @@ KKT_DEVICE void stage_panel(u32 panel, const float *value, int warp, int lane) {
     }
 }
 
-// An element of row `row` of panels side by side.
-KKT_DEVICE u32 staged_element(const u8 *stage, int row, int column) {
-    const int unit = column % 64 / 8;
-    return *(const u16 *)(stage + column / 64 * Layout::c_panel_bytes + row * kRowBytes +
-                          (unit ^ row % 8) * 16 + column % 8 * 2);
-}
+// Where an element of panels side by side lies in its row, and the part of it that changes with the
+// row: the unit, which is moved by row % 8.
+struct StagedColumn {
+    const u8 *panel;
+    int unit;
 
-// A warp's 16 rows of COUNT panels to C whose rows may begin anywhere: two elements a lane, from
-// the first on that is at a whole word. (row, column) is the panels' first element in C.
-template <int COUNT>
+    KKT_DEVICE StagedColumn at(const u8 *stage, int column) {
+        StagedColumn c;
+        c.panel = stage + column / 64 * Layout::c_panel_bytes + column % 8 * 2;
+        c.unit = column % 64 / 8;
+        return c;
+    }
+
+    __device__ __forceinline__ const u8 *row(int r) const {
+        return panel + r * kRowBytes + (unit ^ r % 8) * 16;
+    }
+};
+
+// Two elements side by side, the first at an even column or not.
+template <int SKIPPED> struct StagedPair {
+    StagedColumn first, second;
+
+    KKT_DEVICE StagedPair at(const u8 *stage, int column) {
+        StagedPair p;
+        p.first = StagedColumn::at(stage, column);
+        p.second = StagedColumn::at(stage, column + 1);
+        return p;
+    }
+
+    __device__ __forceinline__ u32 row(int r) const {
+        if (SKIPPED == 0)
+            return *(const u32 *)first.row(r);
+        return *(const u16 *)first.row(r) | (u32) * (const u16 *)second.row(r) << 16;
+    }
+};
+
+// Of a warp's 16 rows of COUNT panels those that begin SKIPPED elements before a whole word of C:
+// two elements a lane, words side by side. (row, column) is the panels' first element in C.
+template <int COUNT, int SKIPPED>
 KKT_DEVICE void copy_rows(const Output &out, int row, int column, const u8 *stage, int warp,
                           int lane) {
     const int columns = out.n - column < 64 * COUNT ? out.n - column : 64 * COUNT;
-#pragma unroll 2
+    StagedPair<SKIPPED> pair[COUNT];
+#pragma unroll
+    for (int w = 0; w < COUNT; ++w)
+        pair[w] = StagedPair<SKIPPED>::at(stage, SKIPPED + 2 * (w * kWarp + lane));
+#pragma unroll 4
     for (int i = 0; i < 16; ++i) {
         const int r = warp * 16 + i;
-        if (row + r >= out.m)
-            break;
         u16 *to = out.c + (i64)(row + r) * out.n + column;
-        const int skipped = (int)((u64)to / 2 % 2);
-        if (lane < skipped && columns > 0)
-            to[0] = (u16)staged_element(stage, r, 0);
+        if (row + r >= out.m || (int)((u64)to / 2 % 2) != SKIPPED)
+            continue;
+        if (SKIPPED > 0 && lane == 0 && columns > 0)
+            to[0] = *(const u16 *)StagedColumn::at(stage, 0).row(r);
 #pragma unroll
         for (int w = 0; w < COUNT; ++w) {
-            const int at = skipped + 2 * (w * kWarp + lane);
+            const int at = SKIPPED + 2 * (w * kWarp + lane);
             if (at + 1 < columns)
-                *(u32 *)(to + at) = staged_element(stage, r, at) | staged_element(stage, r, at + 1)
-                                                                       << 16;
+                *(u32 *)(to + at) = pair[w].row(r);
             else if (at < columns)
-                to[at] = (u16)staged_element(stage, r, at);
+                to[at] = *(const u16 *)pair[w].first.row(r);
         }
     }
+}
+
+// The same where C's rows are whole units: a warp writes 128 bytes of four rows at a time.
+template <int COUNT>
+KKT_DEVICE void copy_units(const Output &out, int row, int column, const u8 *stage, int warp,
+                           int lane) {
+    const int unit = lane % 8;
+    uint4 value[COUNT][4];
+#pragma unroll
+    for (int p = 0; p < COUNT; ++p)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int r = warp * 16 + i * 4 + lane / 8;
+            value[p][i] = *(const uint4 *)(stage + p * Layout::c_panel_bytes + r * kRowBytes +
+                                           (unit ^ r % 8) * 16);
+        }
+#pragma unroll
+    for (int p = 0; p < COUNT; ++p)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int r = row + warp * 16 + i * 4 + lane / 8, at = column + 64 * p + 8 * unit;
+            if (r < out.m && at < out.n)
+                *(uint4 *)(out.c + (i64)r * out.n + at) = value[p][i];
+        }
 }
 
 // COUNT panels of 64 rows, whose first element in C is (row, column); `value` are their sums. All
@@ -104,7 +159,12 @@ KKT_DEVICE void write_panels(const Output &out, int row, int column, const float
                     tile_store(*out.map, column + 64 * p, row, stage + p * Layout::c_panel_bytes);
     } else {
         __syncwarp();
-        copy_rows<COUNT>(out, row, column, stage, warp, lane);
+        if (P::c_units)
+            copy_units<COUNT>(out, row, column, stage, warp, lane);
+        else {
+            copy_rows<COUNT, 0>(out, row, column, stage, warp, lane);
+            copy_rows<COUNT, 1>(out, row, column, stage, warp, lane);
+        }
     }
 }
 

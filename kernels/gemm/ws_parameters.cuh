@@ -11,11 +11,11 @@ struct P {
     static constexpr int cluster_k = KKT_CLUSTER_K; // blocks of a cluster that share a tile's K
     static constexpr int split_k = KKT_SPLIT_K;     // parts of K whose sums go through memory
     static constexpr bool ping_pong = KKT_PING_PONG;
-    static constexpr int skew = KKT_SKEW; // K steps by which the second warpgroup begins later
     static constexpr int raster = KKT_RASTER;
     static constexpr bool a_along_k = KKT_A_ALONG_K, b_along_k = KKT_B_ALONG_K; // rows as stored
     static constexpr bool bf16 = KKT_DTYPE == 0;
-    static constexpr bool bulk_store = KKT_C_UNITS; // C's rows are such that TMA can write them
+    static constexpr bool c_units = KKT_C_UNITS; // rows of C are whole units of 16 bytes
+    static constexpr bool bulk_store = c_units && KKT_BULK_STORE; // TMA writes C, else its warps
     static constexpr int store_panels = KKT_STORE_PANELS; // of 64 x 64 that a warpgroup stages
 
     static constexpr int teams = ping_pong ? 2 : 1;       // that have a tile each
@@ -39,7 +39,6 @@ struct P {
     static_assert(bn % cluster_k == 0 && bn / cluster_k % 64 == 0, "and finishes its share of C");
     static_assert(!ping_pong || cluster_k == 1,
                   "partial sums are exchanged by all warps of a block");
-    static_assert(skew < stages, "the first one waits for the second to hand stages back");
     static_assert(consumers * consumer_registers + producer_registers <=
                       (consumers + 1) * launch_registers,
                   "registers are those of the launch, dealt out anew");

@@ -8,7 +8,7 @@
 
 // Two neighbours of a row; a pair begins at an even column.
 KKT_DEVICE void store_partial_pair(float *row, int column, int n, float first, float second) {
-    if (P::bulk_store) {
+    if (P::c_units) {
         if (column < n)
             *(float2 *)(row + column) = make_float2(first, second);
     } else {
@@ -43,7 +43,7 @@ KKT_DEVICE void store_partial_rows(float *part, int m, int n, int row, int colum
 extern "C" __global__ void __launch_bounds__(256)
     gemm_reduce_parts(const float *partials, u16 *c, i64 elements) {
     const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    if constexpr (P::bulk_store) {
+    if constexpr (P::c_units) {
         const i64 at = thread * 4;
         if (at >= elements)
             return;

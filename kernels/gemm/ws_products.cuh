@@ -64,11 +64,10 @@ struct Release {
 };
 
 // Asks for c = A B over `count` K steps of the ring. The products of one step are in flight while
-// those of the next are asked for; a stage is handed back when the step behind it has begun. After
-// step `signal` (-1: none) the other warpgroup may begin. Returns the slot of the last step, whose
-// products are in flight still.
-KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, int signal, u32 smem,
-                        int group, u64 *full, u64 *empty, const Release &release) {
+// those of the next are asked for; a stage is handed back when the step behind it has begun.
+// Returns the slot of the last step, whose products are in flight still.
+KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, u32 smem, int group,
+                        u64 *full, u64 *empty, const Release &release) {
     if (count == 0)
         clear(c);
     int last = 0;
@@ -91,8 +90,6 @@ KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, int si
         wgmma_wait<1>();
         if (k > 0)
             release(empty + last);
-        if (P::skew > 0 && k == signal)
-            give_turn(group);
         last = ring.slot;
         ring.advance();
     }

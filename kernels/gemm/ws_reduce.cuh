@@ -1,6 +1,6 @@
 // The sum of a cluster's partial products, where its blocks share a tile's K. Block i of them
-// finishes the i-th part of the tile's columns: all others send it their values of these, into the
-// space of the operands, each thread to the thread of its number.
+// finishes the i-th part of the tile's columns: all others send it their values of these, each
+// thread to the thread of its number.
 //
 //     space of block i    from the block before, from the one before that, ...; within, for each 64
 //                         rows and fragment of C a float4 of every thread
@@ -17,31 +17,33 @@ struct Reduction {
     static constexpr int columns = P::bn / P::cluster_k;
     static constexpr int values = columns / 2; // of a thread and 64 rows
     static constexpr int threads = 128 * P::consumers;
+    static constexpr int bytes = (P::cluster_k - 1) * P::bm * P::bn / P::cluster_k * 4;
     static constexpr int block_bytes = P::row_blocks * values / 4 * threads * 16; // from one block
-    static_assert((P::cluster_k - 1) * block_bytes <= Layout::c, "fits where the operands were");
 
     // Where block `from` puts the i-th float4 of 64-row block `r`; there is no gap for itself.
     KKT_DEVICE u32 address(u32 smem, int to, int from, int r, int i, int thread) {
         const int place = from - (from > to);
-        return smem + (u32)(place * block_bytes + ((r * values / 4 + i) * threads + thread) * 16);
+        return smem + (u32)(Layout::sums + place * block_bytes +
+                            ((r * values / 4 + i) * threads + thread) * 16);
     }
 };
 
-// All threads of all blocks of the cluster call reduce_begin and reduce_end, the consumers send and
-// sum between and after.
+// To all other blocks of the cluster that share this tile. Every thread of theirs must have come to
+// its cluster_wait.
 KKT_DEVICE void send_partial_sums(const Accumulator &c, u32 smem, const Place &place, int thread) {
 #pragma unroll
     for (int to = 0; to < P::cluster_k; ++to) {
         if (to == place.part)
             continue;
         const u32 there = in_block(smem, Place::rank_at(to, place.down, place.across));
+        const u32 received = there + Layout::received;
 #pragma unroll
         for (int r = 0; r < P::row_blocks; ++r)
 #pragma unroll
             for (int i = 0; i < Reduction::values / 4; ++i) {
                 const float *v = c.block[r] + to * Reduction::values + 4 * i;
-                store_in_block(Reduction::address(there, to, place.part, r, i, thread),
-                               make_float4(v[0], v[1], v[2], v[3]));
+                store_in_block(Reduction::address(there, to, place.part, r, i, thread), received,
+                               v[0], v[1], v[2], v[3]);
             }
     }
 }

@@ -31,6 +31,14 @@ struct Place {
     }
 };
 
+// a / b for 0 <= a < 2^22 and 0 < b: a quotient of floats, set right. It is short: what comes
+// before the first load may have to be fetched from memory itself when a launch begins.
+KKT_DEVICE int divide(int a, int b) {
+    const int q = (int)__fdividef((float)a, (float)b);
+    const int rest = a - q * b;
+    return q + (rest >= b) - (rest < 0);
+}
+
 struct Problem {
     int m, n, k;
 };
@@ -59,24 +67,23 @@ struct Schedule {
 
     // Which part of K goes to memory on its own.
     __device__ __forceinline__ int part() const {
-        return P::split_k > 1 ? tile / (rows * columns) : 0;
+        return P::split_k > 1 ? divide(tile, rows * columns) : 0;
     }
 
     // The first K step of this block, and the one behind its last.
     __device__ __forceinline__ int2 steps(const Place &place) const {
         constexpr int parts = P::split_k * P::cluster_k;
         const int at = part() * P::cluster_k + place.part;
-        return make_int2((int)((i64)blocks_k * at / parts),
-                         (int)((i64)blocks_k * (at + 1) / parts));
+        return make_int2(blocks_k * at / parts, blocks_k * (at + 1) / parts);
     }
 
     // The first row and column of C that this block computes.
     __device__ __forceinline__ int2 origin(const Place &place) const {
-        const int at = P::split_k > 1 ? tile % (rows * columns) : tile;
-        const int group = at / (P::raster * columns), within = at % (P::raster * columns);
-        const int first = group * P::raster;
+        const int at = tile - part() * rows * columns;
+        const int group = divide(at, P::raster * columns);
+        const int within = at - group * P::raster * columns, first = group * P::raster;
         const int height = rows - first < P::raster ? rows - first : P::raster;
-        const int row = first + within % height, column = within / height;
+        const int column = divide(within, height), row = first + within - column * height;
         return make_int2((row * P::cluster_m + place.down) * P::bm,
                          (column * P::cluster_n + place.across) * P::bn);
     }
