@@ -1,7 +1,7 @@
 /* What is said of the product's parameters, in print and here, as comparisons to be measured. The
  * first group is about the naive product, where every operand's tile has a place; the second about
- * the ring of tiles; the third about parts of k that go through memory. A comparison is made for
- * the style that has its parameters. */
+ * the ring of tiles; the third about parts of k that go through memory; the last about TMA and
+ * wgmma. A comparison is made for the style that has its parameters. */
 #include "kernels/gemm/gemm.h"
 
 /* The naive product with tiles of 128 x 128 by four warps. */
@@ -144,6 +144,55 @@ static const kkt_comparison parts_modelled[] = {
      .condition = "4 to 8"},
 };
 
+/* TMA and wgmma: a tile of 128 x 256 for both warpgroups, blocks in pairs that share b. */
+#define SPECIALIZED(REST)                                                                          \
+    "bm=128,bn=256,bk=64,split_k=1,cluster_m=2,cluster_n=1,cluster_k=1,consumers=cooperative,"     \
+    "stages=3,store=tma,store_panels=4,raster=8,promotion=128,persistent=1,"                       \
+    "consumer_registers=232" REST
+#define SMALL_TILES SPECIALIZED(";bn=128,stages=6,store_panels=2")
+
+static const kkt_comparison multicast[] = {
+    {.from = SPECIALIZED(";cluster_m=1"), .to = SPECIALIZED(""), .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison larger_cluster[] = {
+    {.from = SPECIALIZED(""), .to = SPECIALIZED(";cluster_n=2"), .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison persistent[] = {
+    {.from = SPECIALIZED(";persistent=0"),
+     .to = SPECIALIZED(""),
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "a tile together"},
+    {.from = SMALL_TILES ",consumers=ping_pong,persistent=0",
+     .to = SMALL_TILES ",consumers=ping_pong",
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "in turns"},
+};
+
+static const kkt_comparison in_turns[] = {
+    {.from = SMALL_TILES, .to = SMALL_TILES ",consumers=ping_pong", .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison raster_bytes[] = {
+    {.from = SPECIALIZED(";raster=1"), .to = SPECIALIZED(""), .expect = KKT_EXPECT_LOWER},
+};
+
+static const kkt_comparison third_stage[] = {
+    {.from = SPECIALIZED(";stages=2"),
+     .to = SPECIALIZED(""),
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "stages 2 to 3"},
+    {.from = SPECIALIZED(";store_panels=2"),
+     .to = SPECIALIZED(";store_panels=2,stages=4"),
+     .expect = KKT_EXPECT_LOWER,
+     .condition = "stages 3 to 4"},
+};
+
+static const kkt_comparison tma_store[] = {
+    {.from = SPECIALIZED(";store=warps"), .to = SPECIALIZED(""), .expect = KKT_EXPECT_LOWER},
+};
+
 #define COMPARISONS(list) .comparisons = (list), .count = sizeof(list) / sizeof *(list)
 
 const kkt_claim kkt_gemm_claims[KKT_GEMM_CLAIM_COUNT] = {
@@ -235,4 +284,42 @@ const kkt_claim kkt_gemm_claims[KKT_GEMM_CLAIM_COUNT] = {
      .account = "What L2 still holds when it is read back is not counted: small parts differ.",
      .figure = KKT_FIGURE_HBM_BYTES,
      COMPARISONS(parts_modelled)},
+    {.name = "multicast",
+     .statement = "Pairs of blocks that share their loads of b save time.",
+     .account = "Each asks L2 for 32 KB a step in place of 48; power is what limits the product.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(multicast)},
+    {.name = "larger_clusters",
+     .statement = "Clusters of four, which share loads of a as well, save time.",
+     .account = "24 KB a step; but the SMs of a GPC that make no whole cluster are idle: of an "
+                "H200's 132 SMs, 12.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(larger_cluster)},
+    {.name = "persistent",
+     .statement = "Blocks that take tile after tile save time against a block a tile.",
+     .account = "The next tile's loads are on their way while C is written.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(persistent)},
+    {.name = "in_turns",
+     .statement = "Two warpgroups that take turns with a tile each save time against both at one "
+                  "tile.",
+     .account = "One writes C while the other multiplies.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(in_turns)},
+    {.name = "grouped_tiles_bytes",
+     .statement = "Tiles in groups of rows save bytes of HBM against row by row.",
+     .account = "What runs at one time then needs about as many rows of a as columns of b.",
+     .figure = KKT_FIGURE_HBM_BYTES,
+     COMPARISONS(raster_bytes)},
+    {.name = "refill",
+     .statement = "Each further stage of tiles for wgmma saves time.",
+     .account = "Until the products of the stages in flight are as long as a refill, some 1,900 "
+                "cycles: three stages of 1,024.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(third_stage)},
+    {.name = "tma_store",
+     .statement = "Leaving the store of C to TMA saves time against its warps.",
+     .account = "The warps go on with the next tile.",
+     .figure = KKT_FIGURE_TIME,
+     COMPARISONS(tma_store)},
 };

@@ -137,7 +137,7 @@ void kkt_gemm_add_operands(kkt_launch *launch, const kkt_values *problem);
 
 /* ---- claims (claims.c) ---- */
 
-enum { KKT_GEMM_CLAIM_COUNT = 15 };
+enum { KKT_GEMM_CLAIM_COUNT = 22 };
 extern const kkt_claim kkt_gemm_claims[KKT_GEMM_CLAIM_COUNT];
 
 /* ---- variants ---- */
