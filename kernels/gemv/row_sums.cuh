@@ -32,17 +32,17 @@ KKT_DEVICE RowBlock row_block(const Stretch &s, i64 block) {
     return b;
 }
 
-// x's elements that meet vector `index` of the rows.
-KKT_DEVICE Elements<P::vec> x_vector(const u16 *x, int index) {
+// The elements of x at `x` that meet a vector of the rows.
+KKT_DEVICE Elements<P::vec> x_vector(const u16 *x) {
     if (P::x_shared)
-        return shared_elements<P::vec>(x + index * P::vec);
+        return shared_elements<P::vec>(x);
     if (P::alike == 1)
-        return load_elements<P::vec, Keep::kCached>(x + index * P::vec);
+        return load_elements<P::vec, Keep::kCached>(x);
     Elements<P::vec> v; // x does not begin where the rows do
     v.clear();
 #pragma unroll
     for (int i = 0; i < P::vec; ++i)
-        v.word[i / 2] |= (u32)__ldg(x + index * P::vec + i) << (i % 2 * 16);
+        v.word[i / 2] |= (u32)__ldg(x + i) << (i % 2 * 16);
     return v;
 }
 
@@ -71,18 +71,18 @@ struct RowSums {
     // Vectors `first`, first + row_threads, ...: P::unroll of them, those below `end` where RAGGED.
     template <bool RAGGED> __device__ __forceinline__ void step(const u16 *x, int first, int end) {
         Elements<P::vec> a[P::unroll][P::each], factors[P::unroll];
+        const i64 at = (i64)first * P::vec;
+        constexpr int apart = P::row_threads * P::vec; // elements from load to load
 #pragma unroll
-        for (int u = 0; u < P::unroll; ++u) {
-            const int index = first + u * P::row_threads;
+        for (int u = 0; u < P::unroll; ++u)
 #pragma unroll
             for (int r = 0; r < P::each; ++r)
-                if (!RAGGED || index < end)
-                    a[u][r] = load_elements<P::vec, P::keep>(row[r] + index * P::vec);
-        }
+                if (!RAGGED || first + u * P::row_threads < end)
+                    a[u][r] = load_elements<P::vec, P::keep>(row[r] + at + u * apart);
 #pragma unroll
         for (int u = 0; u < P::unroll; ++u)
             if (!RAGGED || first + u * P::row_threads < end)
-                factors[u] = x_vector(x, first + u * P::row_threads);
+                factors[u] = x_vector(x + at + u * apart);
         float part[P::each];
 #pragma unroll
         for (int r = 0; r < P::each; ++r)

@@ -249,9 +249,10 @@ static void add_work(const kkt_values *problem, const kkt_values *config, double
     const double x_loads = transposed ? 1 : shifted && !shared ? 2 * vec : 1;
     const double x_values = transposed ? 1 : vec;
     out->fp32_flop = 2 * elements;
-    out->instructions = loads * (1 + 2 * vec) +
-                        loads / (transposed ? 1 : each) * (x_loads + x_values) +
-                        steps / (transposed ? 1 : each) * 8 + warps * 60;
+    /* Per step of a warp and per warp: counted in the binaries of a dozen configurations. */
+    const double rows = transposed ? 1 : each;
+    out->instructions = loads * (1 + 2 * vec) + loads / rows * (x_loads + x_values) +
+                        steps / rows * (9 + 2 * rows) + warps * (25 + 40 * rows);
     if (c[KKT_GEMV_REDUCE] == KKT_GEMV_REDUCE_STEP)
         out->instructions += steps * 10;
     if (shared)
