@@ -125,8 +125,8 @@ const kkt_claim kkt_gemv_claims[KKT_GEMV_CLAIM_COUNT] = {
      COMPARISONS(wide_loads)},
     {.name = "loads_in_flight",
      .statement = "More loads in flight a thread bring the kernel nearer to the speed of reading.",
-     .account = "An SM needs about 40 KB on their way to keep its share of memory busy; one "
-                "load of two rows by each of 1024 threads is 32 KB.",
+     .account = "An SM needs about 64 KB on their way; one load of two rows by each of 1280 "
+                "threads is 40 KB.",
      .figure = KKT_FIGURE_TIME,
      COMPARISONS(loads_in_flight)},
     {.name = "reduce_once",
