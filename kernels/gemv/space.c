@@ -321,7 +321,7 @@ void kkt_gemv_footprint(kkt_style_id style, const kkt_values *problem, const kkt
             : 0;
     /* Steps that take less than a sector find most of theirs in L1, and the compiler takes several
      * short ones together. */
-    const double sector = SECTOR_BYTES / 2; /* in elements */
+    const double sector = SECTOR_BYTES / 2.0; /* in elements */
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, (taken < sector ? taken / sector : 1) + before,
                        0);
     kkt_footprint_step(out, KKT_STEP_COUPLING, once < 8 ? (double)once / 8 : 1, (double)once);
