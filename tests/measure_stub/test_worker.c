@@ -341,6 +341,27 @@ static void finalists_are_timed_in_turn(void **state) {
     }
 }
 
+/* A finalist whose interval is narrow ends, but on a GPU that is slowed down it goes on for as long
+ * as the others do: else some would be timed at its first clocks and some at its later ones. */
+static void a_slow_gpu_is_slow_for_all_finalists(void **state) {
+    static const char *const words[] = {"good", "wild"};
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        kkt_measure_result r[2];
+        if (slow) {
+            setenv("KKT_STUB_THROTTLED", "1000000", 1);
+        }
+        retime(words, 2, r);
+        unsetenv("KKT_STUB_THROTTLED");
+        assert_int_equal(r[0].run.outcome, KKT_OUTCOME_OK);
+        assert_int_equal(r[1].run.outcome, KKT_OUTCOME_NOISY);
+        assert_true((r[0].run.sample_count == r[1].run.sample_count) == (slow == 1));
+        for (size_t i = 0; i < 2; i++) {
+            kkt_measure_result_free(&r[i]);
+        }
+    }
+}
+
 /* 500 W for about 10 us. */
 static void finalists_have_an_energy(void **state) {
     static const char *const words[] = {"good", "wronglarge"};
@@ -497,6 +518,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_lost_gpu_ends_the_run),
         cmocka_unit_test(the_second_gpu_can_be_chosen),
         cmocka_unit_test(finalists_are_timed_in_turn),
+        cmocka_unit_test(a_slow_gpu_is_slow_for_all_finalists),
         cmocka_unit_test(finalists_have_an_energy),
         cmocka_unit_test(one_bad_finalist_spoils_no_other),
         cmocka_unit_test(the_callers_data_come_back),

@@ -130,6 +130,14 @@ void session_open_libraries(session *s);
 /* What makes a result beside the sources, "nvrtc 13.0, cublas 13.1.0", each where it is known: the
  * compiler (NULL: not known) and the library of a variant (NULL: all). NULL: nothing is known. */
 const char *session_tools(const session *s, const char *compiler, const kkt_variant *variant);
+/* Whether a task is a baseline whose fastest calls another task of this run times with its own
+ * finalists. */
+bool session_stands_beside(const session *s, const task *t);
+/* Begins slots of the fastest calls of a library on a task's problem, at a chunk size (0: it has
+ * none), that were timed before: at most `most` into `out`; returns in `*count` how many. None of a
+ * baseline itself. */
+kkt_status session_fastest_calls(session *s, const task *t, int64_t chunk, trial **out, size_t most,
+                                 size_t *count, kkt_error *err);
 /* Whether the backend needs the code of a variant, and the variant has any. */
 bool session_needs_code(const session *s, const kkt_variant *variant);
 

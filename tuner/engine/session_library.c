@@ -74,3 +74,97 @@ void session_open_libraries(session *s) {
         s->freshness = kkt_freshness_make(s->arena, session_tools(s, s->freshness->compiler, NULL));
     }
 }
+
+/* ---- calls beside finalists ---- */
+
+enum { CALLS_MOST = 4 };
+
+typedef struct calls {
+    const session *s;
+    const task *task; /* of the baseline */
+    int64_t chunk;
+    size_t most, count;
+    struct {
+        kkt_values config;
+        double time_us;
+    } fastest[CALLS_MOST]; /* the fastest first */
+} calls;
+
+static kkt_status visit_call(void *context, const kkt_result *result, kkt_error *err) {
+    calls *c = context;
+    const kkt_param_table *table = &c->task->variant->params;
+    const char *chunk = c->task->kernel->chunk_param;
+    const bool made_up = !c->s->backend_type->needs_cubin;
+    kkt_values config;
+    (void)err;
+    kkt_params_defaults(table, &config);
+    if (!result->has_run || result->stale_reason || result->outcome != KKT_OUTCOME_OK ||
+        result->run.provenance != KKT_MEASURED || kkt_run_made_up(&result->run) != made_up ||
+        kkt_params_parse(table, result->id.config, &config, NULL, NULL) != KKT_OK ||
+        (chunk && kkt_params_get(table, &config, chunk) != c->chunk)) {
+        return KKT_OK;
+    }
+    size_t at = c->count < c->most ? c->count++ : c->most;
+    for (; at > 0 && c->fastest[at - 1].time_us > result->run.time_us; at--) {
+        if (at < c->most) {
+            c->fastest[at] = c->fastest[at - 1];
+        }
+    }
+    if (at < c->most) {
+        c->fastest[at].config = config;
+        c->fastest[at].time_us = result->run.time_us;
+    }
+    return KKT_OK;
+}
+
+/* The run's task of a library's calls on the same problem; NULL: there is none. */
+static const task *baseline_of(const session *s, const task *t) {
+    for (size_t i = 0; i < s->task_count; i++) {
+        const task *other = &s->tasks[i];
+        if (other->kernel == t->kernel && other->variant->library && !other->left_out &&
+            strcmp(other->problem_text, t->problem_text) == 0) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+bool session_stands_beside(const session *s, const task *t) {
+    for (size_t i = 0; t->variant->library && i < s->task_count; i++) {
+        const task *other = &s->tasks[i];
+        if (other->kernel == t->kernel && kkt_variant_tuned(other->variant) &&
+            strcmp(other->problem_text, t->problem_text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+kkt_status session_fastest_calls(session *s, const task *t, int64_t chunk, trial **out, size_t most,
+                                 size_t *count, kkt_error *err) {
+    calls c = {.s = s,
+               .task = t->variant->library ? NULL : baseline_of(s, t),
+               .chunk = chunk,
+               .most = most < CALLS_MOST ? most : CALLS_MOST};
+    *count = 0;
+    if (!c.task) {
+        return KKT_OK;
+    }
+    kkt_result_filter filter = {.kernel = t->kernel->name,
+                                .style = kkt_style_get(c.task->variant->style)->name,
+                                .arch = s->options->arch->name,
+                                .device = s->options->device->name,
+                                .problem = t->problem_text};
+    kkt_status status = kkt_db_results(s->db, &filter, s->freshness, visit_call, &c, err);
+    for (size_t i = 0; i < c.count && status == KKT_OK; i++) {
+        kkt_point point;
+        char reason[240];
+        if (!kkt_space_point(c.task->space, &c.fastest[i].config, &point, reason, sizeof reason)) {
+            continue;
+        }
+        trial *slot = kkt_arena_alloc(s->arena, sizeof *slot);
+        status = session_slot_begin(s, c.task, &point, slot, err);
+        out[(*count)++] = slot;
+    }
+    return status;
+}

@@ -9,7 +9,7 @@
 
 #include "tuner/engine/session_internal.h"
 
-enum { BATCH = 8, FINALISTS = 5 };
+enum { BATCH = 8, FINALISTS = 5, CALLS = 2, CALLS_OF_TASK = 64 };
 static const double COMPILE_WAIT_S = 3600.0; /* the pool has its own limit a job */
 
 typedef struct batch {
@@ -28,6 +28,8 @@ typedef struct record {
 typedef struct history {
     record *rows;
     size_t count, capacity;
+    trial *calls[CALLS_OF_TASK]; /* of a library, timed with the finalists */
+    size_t call_count;
 } history;
 
 static kkt_status fill_batch(session *s, task *t, kkt_search *search, int64_t *budget, batch *out,
@@ -256,17 +258,32 @@ kkt_status session_retime(session *s, trial *const *slots, size_t count,
     return status;
 }
 
-static kkt_status retime(session *s, record **best, size_t count, kkt_error *err) {
+/* The fastest calls of a library take their turns, too: how the two stand is then told by times of
+ * the same minute, at the same clocks. */
+static kkt_status retime(session *s, record **best, size_t count, history *all, kkt_error *err) {
     bool all_known = true;
-    trial *slots[FINALISTS];
-    const char *suffixes[FINALISTS];
+    trial *slots[FINALISTS + CALLS];
+    const char *suffixes[FINALISTS + CALLS];
     for (size_t i = 0; i < count; i++) {
         all_known = all_known && best[i]->slot.known.finalist && best[i]->slot.run_id == 0;
         slots[i] = &best[i]->slot;
+    }
+    size_t calls = 0;
+    if (count == 0) {
+        return KKT_OK;
+    }
+    kkt_status status = session_fastest_calls(s, best[0]->slot.task, chunk_of(&best[0]->slot),
+                                              slots + count, CALLS, &calls, err);
+    for (size_t i = 0; i < calls && all->call_count < CALLS_OF_TASK; i++) {
+        all->calls[all->call_count++] = slots[count + i];
+    }
+    count += calls;
+    for (size_t i = 0; i < count; i++) {
         suffixes[i] = ",finalist=1";
     }
     bool alone = count < 2 && !(s->options->policy.energy_seconds > 0);
-    return all_known || alone ? KKT_OK : session_retime(s, slots, count, suffixes, err);
+    return status != KKT_OK || all_known || alone ? status
+                                                  : session_retime(s, slots, count, suffixes, err);
 }
 
 /* How many groups of finalists there can be. */
@@ -276,7 +293,7 @@ static int64_t chunk_values(const task *t) {
     return index < 0 ? 1 : (int64_t)table->params[index].count;
 }
 
-static kkt_status retime_finalists(session *s, const history *all, kkt_error *err) {
+static kkt_status retime_finalists(session *s, history *all, kkt_error *err) {
     int64_t groups = 0;
     record **sorted = kkt_arena_array(s->arena, all->count + 1, sizeof *sorted);
     size_t count = 0;
@@ -303,7 +320,7 @@ static kkt_status retime_finalists(session *s, const history *all, kkt_error *er
                 sorted[j] = NULL;
             }
         }
-        kkt_status status = s->backend_type->retime ? retime(s, best, chosen, err) : KKT_OK;
+        kkt_status status = s->backend_type->retime ? retime(s, best, chosen, all, err) : KKT_OK;
         if (status != KKT_OK) {
             return status;
         }
@@ -320,6 +337,9 @@ static kkt_status count_chosen(session *s, const history *all, kkt_error *err) {
         if (all->rows[i].finalist || all_of_them) {
             status = session_count(s, &all->rows[i].slot, err);
         }
+    }
+    for (size_t i = 0; i < all->call_count && status == KKT_OK; i++) {
+        status = session_count(s, all->calls[i], err);
     }
     return status;
 }
@@ -359,7 +379,7 @@ kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t bu
             break;
         }
     }
-    if (status == KKT_OK && !session_interrupted()) {
+    if (status == KKT_OK && !session_interrupted() && !session_stands_beside(s, t)) {
         status = retime_finalists(s, &all, err);
     }
     if (status == KKT_OK) {
@@ -369,6 +389,9 @@ kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t bu
     free_batch(ahead);
     for (size_t i = 0; i < all.count; i++) {
         kkt_compile_result_free(&all.rows[i].slot.build);
+    }
+    for (size_t i = 0; i < all.call_count; i++) {
+        kkt_compile_result_free(&all.calls[i]->build);
     }
     free(all.rows);
     s->strategy->close(search);

@@ -305,18 +305,41 @@ static void shuffle(size_t *order, size_t count, uint64_t *state) {
     }
 }
 
+/* Whether samples were kept although the GPU was slowed down. */
+static bool slowed_down(const finalist *entries, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].timed.throttle != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a finalist is sampled in this round: until its interval is narrow and, on a GPU that is
+ * slowed down, for as long as the others are, so that it is slow for all of them alike. */
+static bool takes_part(const finalist *entry, bool slow) {
+    const kkt_timed *timed = &entry->timed;
+    const bool room = entry->running && !timed->broken &&
+                      timed->result->run.sample_count < timed->policy->max_samples &&
+                      timed->seconds < timed->policy->sample_seconds;
+    return entry->running && (!timed->done || (slow && room));
+}
+
 static void sample_in_turn(kkt_bench *bench, finalist *entries, size_t *order, size_t count,
                            uint64_t seed) {
     uint64_t state = seed * 2 + 1;
     bool any = true;
     while (any && !bench->replace) {
+        const bool slow = slowed_down(entries, count);
         any = false;
+        for (size_t i = 0; i < count; i++) {
+            any = any || (entries[i].running && !entries[i].timed.done);
+        }
         shuffle(order, count, &state);
-        for (size_t i = 0; i < count && !bench->replace; i++) {
+        for (size_t i = 0; any && i < count && !bench->replace; i++) {
             finalist *entry = &entries[order[i]];
-            if (entry->running && !entry->timed.done) {
+            if (takes_part(entry, slow)) {
                 kkt_timed_sample(bench, &entry->timed);
-                any = true;
             }
         }
     }

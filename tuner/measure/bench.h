@@ -139,6 +139,7 @@ typedef struct kkt_timed {
     unsigned long long throttle;        /* reasons seen while kept samples were taken */
     int64_t throttled;                  /* samples kept although there were such reasons */
     bool done;
+    bool broken; /* done, because a launch failed */
 } kkt_timed;
 
 /* Makes the graphs and warms up. False: the result says why. */

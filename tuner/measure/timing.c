@@ -137,7 +137,7 @@ void kkt_timed_sample(kkt_bench *bench, kkt_timed *timed) {
     double started = kkt_clock_seconds();
     CUresult status = take_samples(bench, timed, count, samples);
     if (kkt_bench_failed(bench, result, "timing", status)) {
-        timed->done = true;
+        timed->done = timed->broken = true;
         return;
     }
     kkt_nvml_state(bench->gpu.nvml, &state);

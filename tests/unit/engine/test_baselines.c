@@ -34,7 +34,14 @@ static kkt_status library(kkt_backend *backend, const kkt_arch *arch, const char
 typedef struct notes {
     int count;
     char last[300];
+    int calls_in_turn; /* timings of a library's call among finalists */
 } notes;
+
+static void take_event(void *context, const kkt_session_event *event) {
+    notes *n = context;
+    n->calls_in_turn +=
+        strcmp(event->step, "finalist") == 0 && strcmp(event->id->style, "library") == 0;
+}
 
 static void take_note(void *context, const char *line) {
     notes *n = context;
@@ -68,6 +75,7 @@ static kkt_session_summary run_session(const asked *request, notes *told) {
                                    .seed = 1,
                                    .counters = KKT_COUNTERS_NONE,
                                    .note = take_note,
+                                   .event = take_event,
                                    .event_context = told};
     char path[128];
     snprintf(path, sizeof path, "%s/%s", folder, request->db);
@@ -144,6 +152,7 @@ static void they_are_timed_in_the_same_run(void **state) {
     assert_int_equal(r.versioned, calls);
     assert_int_equal(times_asked, 1);
     assert_int_equal(told.count, 0);
+    assert_int_equal(told.calls_in_turn, 2 * calls); /* with the finalists of both other styles */
     kkt_session_summary again = run_session(&request, &told);
     assert_int_equal(again.counts.measured, 0);
     assert_int_equal(again.counts.reused, 24);
