@@ -10,8 +10,8 @@ struct alignas(64) TensorMap {
     u64 opaque[16];
 };
 
-// One lane of the warp, the same each time. Where this decides, the compiler knows that one lane
-// goes on, and a copy takes no loop over lanes.
+// One lane of the warp. Where this decides, the compiler knows that one lane goes on, and a copy
+// takes no loop over lanes.
 KKT_DEVICE bool elected() {
     u32 yes;
     asm volatile("{\n"

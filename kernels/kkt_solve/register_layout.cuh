@@ -188,7 +188,8 @@ struct Area {
                          : "memory");
     }
 
+    // Among the area's. Of the block's own number the compiler knows that it is no less than 0.
     __device__ __forceinline__ int thread() const {
-        return warp * kWarp + lane;
+        return Layout::area_warps == 1 ? lane : (int)threadIdx.x;
     }
 };

@@ -30,16 +30,21 @@ KKT_DEVICE void copy_k(const Problem &p, const Work &w, int head_k, const Area &
     }
 }
 
-// K as whole panels, reported to the area's barrier; one thread. A persistent block sets the
-// barrier up beforehand.
+// K as whole panels, reported to the area's barrier; one warp. A persistent block sets the barrier
+// up beforehand.
 KKT_DEVICE void load_k_tile(const Work &w, int head_k, const TensorMap &k_map, const Area &area) {
-    if (!P::persistent)
-        mbarrier_init(area.arrived, 1);
-    mbarrier_expect(area.arrived, KTile::bytes);
+    if (!P::persistent) {
+        if (elected())
+            mbarrier_init(area.arrived, 1);
+        __syncwarp(); // for another lane to be elected
+    }
+    if (elected()) {
+        mbarrier_expect(area.arrived, KTile::bytes);
 #pragma unroll
-    for (int panel = 0; panel < KTile::panels; ++panel)
-        tile_load(area.tile + panel * KTile::panel_bytes, k_map, head_k * P::dk + panel * 64,
-                  w.first, area.arrived);
+        for (int panel = 0; panel < KTile::panels; ++panel)
+            tile_load(area.tile + panel * KTile::panel_bytes, k_map, head_k * P::dk + panel * 64,
+                      w.first, area.arrived);
+    }
 }
 
 // Neighbouring heads of a row in one access.
@@ -108,10 +113,8 @@ KKT_DEVICE bool comes_by_tile(const Work &w) {
 // Asks for all that a unit of work reads: first for K by TMA, for all of the block waits for it.
 KKT_DEVICE void ask(const Problem &p, const Work &w, const TensorMap *k_map, const Area &area,
                     int head_k, GateLoad &gates) {
-    if (comes_by_tile(w) && area.warp == 0) {
-        if (elected())
-            load_k_tile(w, head_k, *k_map, area);
-    }
+    if (comes_by_tile(w) && area.warp == 0)
+        load_k_tile(w, head_k, *k_map, area);
     gates.ask(p, w);
     if (!comes_by_tile(w))
         copy_k(p, w, head_k, area);

@@ -86,6 +86,7 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     extern __shared__ __align__(1024) u8 shared[];
     __builtin_assume(threadIdx.x < P::threads);
     const int warp = uniform((int)(threadIdx.x / kWarp));
+    __builtin_assume(warp >= 0 && warp < P::warps);
     const int lane = (int)(threadIdx.x % kWarp);
 
     const Problem p = {k,         beta,    g,       cu_seqlens,      t,      tokens,
