@@ -131,7 +131,7 @@ extern const kkt_param_table kkt_solve_problem_table;
 extern const kkt_param_table kkt_solve_param_table;
 
 /* In claims.c. */
-enum { KKT_SOLVE_CLAIM_COUNT = 34 };
+enum { KKT_SOLVE_CLAIM_COUNT = 35 };
 extern const kkt_claim kkt_solve_claims[KKT_SOLVE_CLAIM_COUNT];
 
 extern const kkt_kernel kkt_kernel_kkt_solve;
