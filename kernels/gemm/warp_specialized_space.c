@@ -8,6 +8,7 @@ enum { WARPS, TMA };
 
 enum {
     LAUNCH_REGISTERS = 65536 / KKT_GEMM_WS_THREADS / 8 * 8,
+    RASTER = 8,           /* where no other is asked for */
     CLUSTER_MAX = 4,      /* what resident_blocks knows of */
     ACCUMULATOR_MAX = 128 /* registers of a thread that are sums: operands and addresses need the
                               rest of what it can have */
@@ -92,13 +93,12 @@ const kkt_param kkt_gemm_ws_params[KKT_GEMM_WS_PARAMS] = {
                             .help = "rows of clusters' tiles that are gone down before the next "
                                     "column",
                             .count = 4,
-                            .values = {8, 16, 4, 1},
-                            .fallback = 8},
+                            .values = {RASTER, 16, 4, 1},
+                            .fallback = RASTER},
     [KKT_GEMM_WS_PROMOTION] = {.name = "promotion",
-                               .help = "bytes that a load of a or b makes L2 fetch at least; 0: "
-                                       "the 32-byte sectors alone",
-                               .count = 3,
-                               .values = {128, 256, 0},
+                               .help = "bytes that a load of a or b makes L2 fetch at least",
+                               .count = 2,
+                               .values = {128, 256},
                                .fallback = 128},
     [KKT_GEMM_WS_PERSISTENT] = {.name = "persistent",
                                 .help = "1: a block an SM, which takes tile after tile; 0: a block "
@@ -249,6 +249,11 @@ static bool grid_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
     if (!s->persistent && s->tiles <= s->resident) {
         snprintf(reason, size, "persistent=0 changes nothing: there are %lld tiles, one a block",
                  (long long)s->tiles);
+        return false;
+    }
+    if (s->raster != RASTER && s->raster >= s->rows && s->rows <= RASTER) {
+        snprintf(reason, size, "raster %lld does as %d: there are %lld rows of clusters' tiles",
+                 (long long)s->raster, RASTER, (long long)s->rows);
         return false;
     }
     if (!s->persistent && s->cluster > 2) {

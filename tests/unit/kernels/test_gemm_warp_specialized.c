@@ -76,6 +76,7 @@ static void says_why_a_configuration_is_refused(void **state) {
         {"sm90", "m=128,n=2048", "bn=64,cluster_m=1,cluster_k=2", "no whole 64 of bn 64"},
         {"sm90", "m=128,n=1024", "persistent=0", "persistent=0 changes nothing"},
         {"sm90", "", "cluster_n=2,persistent=0", "120 blocks in clusters of 4"},
+        {"sm90", "m=128,n=8192", "cluster_m=1,raster=16", "raster 16 does as 8"},
         {"sm90", "", "bn=128,store_panels=4", "store_panels 4"},
         {"sm90", "", "split_k=2,store_panels=2", "store_panels 2"},
         {"sm90", "", "split_k=2,store=tma,store_panels=1", "are not staged"},
