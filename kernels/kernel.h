@@ -232,6 +232,10 @@ struct kkt_kernel {
     const kkt_variant *const *variants;  /* one a write style */
     size_t variant_count;
     const char *chunk_param; /* "chunk": entries are kept for each of its values; NULL: none */
+    /* What applies, or how it is launched, hangs on the problem's sizes (whether n is a multiple of
+     * 8 decides how rows are stored). Who cannot ask `applicable`, such as a user of the exported
+     * header, is then given nothing of another problem. */
+    bool sizes_decide;
     const kkt_claim *claims; /* what is said of its parameters; NULL: nothing */
     size_t claim_count;
 

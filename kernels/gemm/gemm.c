@@ -14,6 +14,7 @@ const kkt_kernel kkt_kernel_gemm = {
     .default_problems = kkt_gemm_default_problems,
     .variants = variants,
     .variant_count = sizeof variants / sizeof variants[0],
+    .sizes_decide = true,
     .claims = kkt_gemm_claims,
     .claim_count = KKT_GEMM_CLAIM_COUNT,
     .problem_valid = kkt_gemm_problem_valid,

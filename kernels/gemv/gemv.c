@@ -27,6 +27,7 @@ const kkt_kernel kkt_kernel_gemv = {
     .default_problems = kkt_gemv_default_problems,
     .variants = variants,
     .variant_count = sizeof variants / sizeof variants[0],
+    .sizes_decide = true,
     .claims = kkt_gemv_claims,
     .claim_count = KKT_GEMV_CLAIM_COUNT,
     .problem_valid = kkt_gemv_problem_valid,

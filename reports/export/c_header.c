@@ -186,7 +186,7 @@ static void add_table(kkt_text *out, const kkt_view *view, const kkt_kernel *ker
 static void add_conditions(kkt_text *out, const kkt_kernel *kernel, int64_t common) {
     for (size_t p = 0; p < kernel->problem.count; p++) {
         const kkt_param *param = &kernel->problem.params[p];
-        if (kkt_lookup_rule_of(param).compiled)
+        if (kernel->sizes_decide || kkt_lookup_rule_of(param).compiled)
             kkt_text_printf(out, "        if (rows[i].problem_%s != %s)\n            continue;\n",
                             param->name, param->name);
     }
@@ -214,7 +214,7 @@ static void add_distance(kkt_text *out, const kkt_kernel *kernel) {
     for (size_t p = 0; p < kernel->problem.count; p++) {
         const kkt_param *param = &kernel->problem.params[p];
         kkt_lookup_rule rule = kkt_lookup_rule_of(param);
-        if (!rule.compiled)
+        if (!kernel->sizes_decide && !rule.compiled)
             kkt_text_printf(out, "        apart *= kkttune_apart(rows[i].problem_%s, %s, %d);\n",
                             param->name, param->name, rule.halves);
     }
@@ -264,15 +264,23 @@ static void add_standing(kkt_text *out, const kkt_view *view, const kkt_kernel *
     kkt_text_free(&row);
 }
 
+static const char nearest_row[] =
+    "\n/* The row of exactly this problem; else (or where that is only predicted) of the nearest "
+    "measured\n * one, by the rules of `kkttune lookup`; else of the nearest one. What is compiled "
+    "in "
+    "(data type,\n * gate, inner dimensions) and the number of value heads a key head must be a "
+    "row's "
+    "own, so that\n * its configuration and launch apply to the problem asked; a null pointer "
+    "where no "
+    "row is such.";
+static const char own_row[] = "\n/* The row of exactly this problem, or a null pointer: what "
+                              "applies to another one depends on "
+                              "its sizes.\n * `kkttune lookup` chooses for any.";
+
 static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
                        const kkt_variant *variant) {
     const int64_t common = common_chunk(view, kernel, variant);
-    kkt_text_add(
-        out, "\n/* The row of exactly this problem; else (or where that is only predicted) of the "
-             "nearest measured\n * one, by the rules of `kkttune lookup`; else of the nearest one. "
-             "What is compiled in (data type,\n * gate, inner dimensions) and the number of value "
-             "heads a key head must be a row's own, so that\n * its configuration and launch apply "
-             "to the problem asked; a null pointer where no row is such.");
+    kkt_text_add(out, kernel->sizes_decide ? own_row : nearest_row);
     if (kernel->chunk_param != NULL && common != 0)
         kkt_text_printf(out, " `chunk_wanted` 0: %lld.", (long long)common);
     else if (kernel->chunk_param != NULL)

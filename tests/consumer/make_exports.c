@@ -9,6 +9,14 @@ static void print_path(void *context, const char *path) {
     puts(path);
 }
 
+/* What is added from now on is of another kernel. */
+static void turn_to(fixture *f, const char *kernel, kkt_style_id style) {
+    if (kkt_kernel_parse(kernel, &f->kernel, &f->error) != KKT_OK)
+        fail_msg("%s", f->error.message);
+    f->variant = kkt_kernel_variant(f->kernel, style);
+    kkt_variant_hash(f->variant, f->hash);
+}
+
 int main(int argc, char **argv) {
     void *state = NULL;
     kkt_view view;
@@ -25,6 +33,10 @@ int main(int argc, char **argv) {
     add_measured(f, "tokens=8192,heads_v=32", "chunk=64,threads=64,inverse=flat", 30, 31, 32);
     add_measured(f, "tokens=8192,heads_v=32,dtype=fp16", "chunk=64,threads=256,inverse=row", 30, 31,
                  32);
+    turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
+    add_measured(f, "", "", 190, 191.5, 193);
+    turn_to(f, "gemv", KKT_STYLE_FRAGMENT);
+    add_measured(f, "", "", 10, 10.25, 10.5);
     int status =
         kkt_view_make(f->db, f->sources, f->arch, f->device, NULL, f->arena, &view, &f->error) !=
             KKT_OK ||

@@ -21,6 +21,23 @@ static void expect(int ok, const char *what) {
     }
 }
 
+/* Families whose sizes decide what applies: their own rows and no others. */
+static void use_products(void) {
+    int exact = -1;
+    const kkttune_sm90_gemm_entry *gemm = kkttune_sm90_gemm_find(4096, 4096, 4096, 1, 0, &exact);
+    expect(gemm != 0 && exact == 1 && gemm->time_us > 191.4 && gemm->time_us < 191.6,
+           "the default product");
+    gemm = kkttune_sm90_gemm_find(4096, 4095, 4096, 1, 0, &exact);
+    expect(gemm == 0 && exact == 0,
+           "no row of a product whose rows TMA can store for one it cannot");
+
+    const kkttune_sm90_gemv_entry *gemv = kkttune_sm90_gemv_find(4096, 4096, 0, 1, 0, &exact);
+    expect(gemv != 0 && exact == 1 && gemv->time_us > 10.2 && gemv->time_us < 10.3,
+           "the default matrix and vector, whose lda is 0");
+    expect(kkttune_sm90_gemv_find(4096, 4104, 0, 1, 0, &exact) == 0 && exact == 0,
+           "none of another size");
+}
+
 int main(void) {
     int count = 0, exact = -1;
     const kkttune_sm90_kkt_solve_entry *rows = kkttune_sm90_kkt_solve_table(&count);
@@ -43,6 +60,7 @@ int main(void) {
     row = kkttune_sm90_kkt_solve_find(1, 1, 32768, 16, 64, 128, 0, 0, 0, 0, 0);
     expect(row == 0, "nothing for a gate that no row has");
 
+    use_products();
     expect(KKTTUNE_DISPATCH(90, KKT_SOLVE, CHUNK, 7) == 64, "dispatch to sm90");
     expect(KKTTUNE_DISPATCH(80, KKT_SOLVE, CHUNK, 7) == 7, "no header of this architecture");
     expect(KKTTUNE_DISPATCH(100, KKT_SOLVE, CHUNK, 7) == 7, "another major version");
