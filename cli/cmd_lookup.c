@@ -17,6 +17,8 @@ static void print_json(const kkt_lookup *found, const kkt_device *device) {
     kkt_json_add_string(root, "tier", kkt_lookup_tier_name(found->tier));
     kkt_json_add_real(root, "distance", found->distance);
     kkt_json_add_string(root, "entry_device", found->device->full_name);
+    if (found->tier == KKT_LOOKUP_DEFAULT)
+        kkt_json_add_string(root, "reason", found->entry.reason);
     kkt_entry_add_json(&found->entry, root, "entry");
     kkt_print_json(root);
 }
@@ -28,6 +30,8 @@ static void print_text(const kkt_lookup *found, const kkt_device *device) {
         printf(", distance %.3g from %s", found->distance, entry->problem);
     if (found->device != device)
         printf(", measured on %s, not on %s", found->device->full_name, device->full_name);
+    if (found->tier == KKT_LOOKUP_DEFAULT)
+        printf(", nothing is known to run: %s", entry->reason);
     printf("\nconfig      %s\nstyle       %s\nprovenance  %s%s%s\n", entry->config, entry->style,
            kkt_entry_provenance(entry), entry->stale_reason != NULL ? ": " : "",
            entry->stale_reason != NULL ? entry->stale_reason : "");

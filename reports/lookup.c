@@ -192,6 +192,7 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
 static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
     const kkt_variant *variant = s->kernel->variants[0];
     kkt_values config;
+    char reason[320];
     kkt_entry_clear(out);
     kkt_params_defaults(&variant->params, &config);
     out->config = kkt_params_text(arena, &variant->params, &config);
@@ -202,6 +203,8 @@ static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
                      ? 0
                      : kkt_pair_integer(out->config, s->kernel->chunk_param, 0);
     kkt_modelled_fill(variant, s->arch, s->device, s->problem, &config, arena, out);
+    if (!variant->applicable(s->problem, &config, s->arch, reason, sizeof reason))
+        out->reason = kkt_arena_strdup(arena, reason);
 }
 
 /* What a pipeline chose for the first problem of a kernel that has a view; else KKT_DEFAULT_CHUNK.

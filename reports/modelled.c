@@ -108,29 +108,36 @@ static double cost(const descent *d, const kkt_values *config) {
     return prediction.predicted_us * (prediction.spills ? 4.0 : 1.0);
 }
 
-/* The first usable configuration within two changes of `config`. */
-static bool first_usable(const descent *d, kkt_values *config, double *best) {
+/* Changes `left` of the parameters from `first` on, all ways in their order, until a configuration
+ * is usable; `config` is then that one. */
+static bool change(const descent *d, size_t first, int left, kkt_values *config, double *best) {
     const kkt_param_table *table = &d->variant->params;
-    *best = cost(d, config);
-    for (size_t a = 0; a < table->count && !isfinite(*best); a++) {
-        for (size_t i = 0; i < table->params[a].count && (int)a != d->chunk_index; i++) {
-            kkt_values one = *config;
-            one.v[a] = table->params[a].values[i];
-            for (size_t b = a; b < table->count; b++) {
-                for (size_t j = 0; j < table->params[b].count && (int)b != d->chunk_index; j++) {
-                    kkt_values two = one;
-                    if (b != a)
-                        two.v[b] = table->params[b].values[j];
-                    *best = cost(d, &two);
-                    if (isfinite(*best)) {
-                        *config = two;
-                        return true;
-                    }
-                }
-            }
-        }
+    if (left == 0) {
+        *best = cost(d, config);
+        return isfinite(*best);
     }
-    return isfinite(*best);
+    for (size_t p = first; p < table->count; p++) {
+        const int64_t own = config->v[p];
+        for (size_t i = 0; i < table->params[p].count && (int)p != d->chunk_index; i++) {
+            config->v[p] = table->params[p].values[i];
+            if (config->v[p] != own && change(d, p + 1, left - 1, config, best))
+                return true;
+        }
+        config->v[p] = own;
+    }
+    return false;
+}
+
+/* So many parameters may have to change together (layout t of gemv, an odd lda: the load's width,
+ * the rows of a block and the threads of a row). */
+enum { CHANGES_MOST = 3 };
+
+/* The first usable configuration with the fewest changes of `config`. */
+static bool first_usable(const descent *d, kkt_values *config, double *best) {
+    for (int changes = 0; changes <= CHANGES_MOST; changes++)
+        if (change(d, 0, changes, config, best))
+            return true;
+    return false;
 }
 
 /* One sweep over all parameters; true where something improved. */

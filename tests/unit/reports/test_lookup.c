@@ -130,6 +130,30 @@ static void test_nothing_can_launch(void **state) {
     assert_int_equal(found.tier, KKT_LOOKUP_DEFAULT);
     assert_string_equal(found.entry.config,
                         canonical(f, &f->variant->params, "couple=bf16x3,threads=32"));
+    assert_non_null(strstr(found.entry.reason, "sm75 has neither cp.async")); /* and why */
+}
+
+/* Three parameters that must change together: a matrix by columns of an odd number. */
+static void test_far_from_defaults(void **state) {
+    fixture *f = *state;
+    const kkt_kernel *gemv;
+    kkt_values problem, config;
+    kkt_lookup found;
+    char reason[320];
+    assert_int_equal(kkt_kernel_parse("gemv", &gemv, &f->error), KKT_OK);
+    kkt_params_defaults(&gemv->problem, &problem);
+    assert_int_equal(kkt_params_parse(&gemv->problem, "layout=t,m=4099", &problem, NULL, &f->error),
+                     KKT_OK);
+    assert_int_equal(kkt_lookup_find(NULL, 0, gemv, &problem, 0, f->arch, f->device, f->arena,
+                                     &found, &f->error),
+                     KKT_OK);
+    assert_int_equal(found.tier, KKT_LOOKUP_MODEL);
+    const kkt_variant *variant = kkt_kernel_variant(gemv, kkt_style_find(found.entry.style)->id);
+    kkt_params_defaults(&variant->params, &config);
+    assert_int_equal(
+        kkt_params_parse(&variant->params, found.entry.config, &config, NULL, &f->error), KKT_OK);
+    if (!variant->applicable(&problem, &config, f->arch, reason, sizeof reason))
+        fail_msg("%s: %s", found.entry.config, reason);
 }
 
 /* Where no device is named, the results say which one is meant. */
@@ -262,6 +286,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_lookup, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nearest_is_of_the_problem_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_can_launch, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_far_from_defaults, setup, teardown),
         cmocka_unit_test_setup_teardown(test_own_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_exports, setup, teardown),
         cmocka_unit_test_setup_teardown(test_senseless_entries, setup, teardown),
