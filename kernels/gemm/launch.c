@@ -19,7 +19,8 @@ bool kkt_gemm_applicable(const kkt_values *problem, const kkt_values *config, co
     const long long split_k = config->v[KKT_GEMM_SPLIT_K];
     const long long steps = divide_up(problem->v[KKT_GEMM_K], config->v[KKT_GEMM_BK]);
     if (!arch->has_cp_async) {
-        snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores", arch->name);
+        snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores; sm80 or later does",
+                 arch->name);
         return false;
     }
     if (split_k > 1 && split_k > steps) {

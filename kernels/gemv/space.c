@@ -118,7 +118,10 @@ static bool rows_fit(const kkt_values *problem, const kkt_values *config, char *
     }
     const long long each = rows * share / threads, vec = c[KKT_GEMV_VEC];
     if (is_transposed(problem) && each != vec) {
-        snprintf(reason, size, "layout t: a thread has %lld rows, but vec is %lld", each, vec);
+        snprintf(reason, size,
+                 "layout t: a thread has %lld rows, but vec is %lld; rows_per_block must be vec x "
+                 "threads / row_threads, %lld",
+                 each, vec, vec * threads / share);
         return false;
     }
     if (is_transposed(problem) && rows * 2 < SECTOR_BYTES && rows < problem->v[KKT_GEMV_M]) {
@@ -142,7 +145,12 @@ static bool rows_fit(const kkt_values *problem, const kkt_values *config, char *
 bool kkt_gemv_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          char *reason, size_t size) {
     const int64_t *c = config->v;
-    (void)arch;
+    const long long most = (long long)arch->max_warps_per_sm * 32;
+    if (arch->major < 8) {
+        snprintf(reason, size, "%s does not convert pairs to 16 bits: sm80 or later does",
+                 arch->name);
+        return false;
+    }
     if (!rows_fit(problem, config, reason, size))
         return false;
     if (is_transposed(problem) && alike(problem, config) > 1) {
@@ -155,9 +163,10 @@ bool kkt_gemv_applicable(const kkt_values *problem, const kkt_values *config, co
         snprintf(reason, size, "reduce=step is for rows of 2 to 32 threads of layout n");
         return false;
     }
-    if (c[KKT_GEMV_MIN_BLOCKS] * c[KKT_GEMV_THREADS] > 2048) {
-        snprintf(reason, size, "min_blocks %lld of %lld threads are more than an SM takes",
-                 (long long)c[KKT_GEMV_MIN_BLOCKS], (long long)c[KKT_GEMV_THREADS]);
+    if (c[KKT_GEMV_MIN_BLOCKS] * c[KKT_GEMV_THREADS] > most) {
+        snprintf(
+            reason, size, "min_blocks %lld of %lld threads are more than an SM of %s takes, %lld",
+            (long long)c[KKT_GEMV_MIN_BLOCKS], (long long)c[KKT_GEMV_THREADS], arch->name, most);
         return false;
     }
     return true;

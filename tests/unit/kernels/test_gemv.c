@@ -212,6 +212,16 @@ static void says_why_a_configuration_is_refused(void **state) {
     assert_non_null(strstr(reason, "split_k 64 leaves some of its blocks nothing of k = 100"));
     const kkt_values d = config_of(&kkt_gemv_fragment, "");
     assert_true(kkt_gemv_fragment.applicable(&p, &d, arch, reason, sizeof reason));
+    assert_false(
+        kkt_gemv_fragment.applicable(&p, &d, kkt_arch_find("sm75"), reason, sizeof reason));
+    assert_non_null(strstr(reason, "sm75 does not convert pairs"));
+    /* An SM of sm90 takes four blocks of 512 threads, one of sm89 three. */
+    const kkt_values four =
+        config_of(&kkt_gemv_fragment, "row_threads=512,threads=512,min_blocks=4");
+    assert_true(kkt_gemv_fragment.applicable(&p, &four, arch, reason, sizeof reason));
+    assert_false(
+        kkt_gemv_fragment.applicable(&p, &four, kkt_arch_find("sm89"), reason, sizeof reason));
+    assert_non_null(strstr(reason, "an SM of sm89 takes, 1536"));
 }
 
 static void problems_that_cannot_be_are_refused(void **state) {
