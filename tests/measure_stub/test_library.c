@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -89,6 +90,38 @@ static void its_version_is_told(void **state) {
     assert_non_null(strstr(err.message, "knows no library 'dreamed'"));
     assert_int_equal(kkt_backend_cuda.library(backend, arch, "cublas", version, &err), KKT_OK);
     kkt_backend_cuda.close(backend);
+}
+
+/* A cuBLASLt of a newer release that has no cuBLAS beside it is passed by. */
+static void releases_are_not_mixed(void **state) {
+    (void)state;
+    static const char *const links[][2] = {{"lib/libcuda.so.1", "libcublasLt.so.13"},
+                                           {"blas/lib/libcublasLt.so.13", "libcublasLt.so.12"},
+                                           {"blas/lib/libcublas.so.13", "libcublas.so.12"}};
+    char folder[] = "/tmp/kkt_library_XXXXXX", version[KKT_LIBRARY_VERSION_BYTES];
+    char stubs[512], from[600], to[128];
+    kkt_error err = {0};
+    snprintf(stubs, sizeof stubs, "%s", getenv("KKTTUNE_CUDA"));
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        snprintf(from, sizeof from, "%s/../%s", stubs, links[i][0]);
+        snprintf(to, sizeof to, "%s/%s", folder, links[i][1]);
+        assert_int_equal(symlink(from, to), 0);
+    }
+    setenv("KKTTUNE_CUDA", folder, 1);
+    kkt_backend *backend = open_with(NULL);
+    if (kkt_backend_cuda.library(backend, kkt_arch_find("sm90"), "cublas", version, &err) !=
+        KKT_OK) {
+        fail_msg("%s", err.message);
+    }
+    assert_string_equal(version, "13.7.2"); /* the stub's, which is what it is in either name */
+    kkt_backend_cuda.close(backend);
+    setenv("KKTTUNE_CUDA", stubs, 1);
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        snprintf(to, sizeof to, "%s/%s", folder, links[i][1]);
+        assert_int_equal(unlink(to), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* Checked and timed without any code of the project's own; what is around the timed step costs no
@@ -183,9 +216,9 @@ static void without_a_library(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_version_is_told),  cmocka_unit_test(calls_are_checked_and_timed),
-        cmocka_unit_test(finalists_take_turns), cmocka_unit_test(bad_calls_are_results),
-        cmocka_unit_test(without_a_library),
+        cmocka_unit_test(its_version_is_told),         cmocka_unit_test(releases_are_not_mixed),
+        cmocka_unit_test(calls_are_checked_and_timed), cmocka_unit_test(finalists_take_turns),
+        cmocka_unit_test(bad_calls_are_results),       cmocka_unit_test(without_a_library),
     };
     if (argc == 3 && strcmp(argv[1], "--worker") == 0) {
         return strcmp(argv[2], "compile") == 0 ? kkt_compile_worker_main()

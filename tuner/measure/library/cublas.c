@@ -49,32 +49,36 @@ static const kkt_library_symbol LT_SYMBOLS[] = {
 
 /* ---- opening ---- */
 
-/* cuBLAS finds cuBLASLt by name: one that is loaded already is taken, from whatever folder. */
+/* cuBLAS finds cuBLASLt by name: one that is loaded already is taken, from whatever folder. Both
+ * are of one release, so that the version told is that of either. */
 static kkt_status load(cublas *c, kkt_error *err) {
-    static const char *const lt_files[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
-    static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", NULL};
+    enum { LT, BLAS, FILES };
+    static const char *const of_13[] = {"libcublasLt.so.13", "libcublas.so.13", NULL};
+    static const char *const of_12[] = {"libcublasLt.so.12", "libcublas.so.12", NULL};
+    static const char *const *const sets[] = {of_13, of_12, NULL};
+    void *file[FILES] = {NULL};
     kkt_text looked = {0};
     const char *missing = NULL;
-    void *lt = kkt_library_dlopen(lt_files, &looked);
-    void *blas = lt != NULL ? kkt_library_dlopen(files, &looked) : NULL;
-    if (blas == NULL) {
+    const bool found = kkt_library_dlopen(sets, file, &looked);
+    if (!found) {
         kkt_fail(
             err, KKT_ERR_MISSING, 0,
             "no cuBLAS of CUDA 12 or 13: set KKTTUNE_CUDA to the folder of a toolkit or of the "
             "wheels (looked in: %s)",
             kkt_text_get(&looked));
     } else {
-        missing = kkt_library_resolve(blas, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, &c->api);
+        missing =
+            kkt_library_resolve(file[BLAS], SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, &c->api);
         if (missing == NULL) {
-            missing =
-                kkt_library_resolve(lt, LT_SYMBOLS, sizeof LT_SYMBOLS / sizeof *LT_SYMBOLS, &c->lt);
+            missing = kkt_library_resolve(file[LT], LT_SYMBOLS,
+                                          sizeof LT_SYMBOLS / sizeof *LT_SYMBOLS, &c->lt);
         }
     }
     if (missing != NULL) {
         kkt_fail(err, KKT_ERR_MISSING, 0, "this cuBLAS has no %s", missing);
     }
     kkt_text_free(&looked);
-    return blas != NULL && missing == NULL ? KKT_OK : KKT_ERR_MISSING;
+    return found && missing == NULL ? KKT_OK : KKT_ERR_MISSING;
 }
 
 static kkt_status start(cublas *c, kkt_gpu *gpu, kkt_error *err) {

@@ -30,33 +30,45 @@ static void *try_file(const char *folder, const char *file, kkt_text *looked) {
     return handle;
 }
 
-static void *try_root(const char *root, const char *const *files, kkt_text *looked) {
-    void *handle = NULL;
-    if (root == NULL || *root == '\0') {
-        return NULL;
-    }
-    kkt_text_printf(looked, "%s%s", looked->length > 0 ? "; " : "", root);
-    for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS && handle == NULL; i++) {
+/* NULL `root`: where the loader looks. */
+static void *try_root(const char *root, const char *file, kkt_text *looked) {
+    void *handle = root == NULL ? try_file(NULL, file, looked) : NULL;
+    for (size_t i = 0; root != NULL && i < sizeof FOLDERS / sizeof *FOLDERS && handle == NULL;
+         i++) {
         char *folder = kkt_path_join(root, FOLDERS[i]);
-        for (const char *const *file = files; *file != NULL && handle == NULL; file++) {
-            handle = try_file(folder, *file, looked);
-        }
+        handle = try_file(folder, file, looked);
         free(folder);
     }
     return handle;
 }
 
-void *kkt_library_dlopen(const char *const *files, kkt_text *looked) {
+static bool try_set(const char *root, const char *const *files, void **handles, kkt_text *looked) {
+    size_t found = 0;
+    while (files[found] != NULL &&
+           (handles[found] = try_root(root, files[found], looked)) != NULL) {
+        found++;
+    }
+    return files[found] == NULL;
+}
+
+bool kkt_library_dlopen(const char *const *const *sets, void **handles, kkt_text *looked) {
     const char *const roots[] = {getenv("KKTTUNE_CUDA"), getenv("CUDA_HOME"), getenv("CUDA_PATH"),
-                                 "/usr/local/cuda"};
-    void *handle = NULL;
-    for (size_t i = 0; i < sizeof roots / sizeof *roots && handle == NULL; i++) {
-        handle = try_root(roots[i], files, looked);
+                                 "/usr/local/cuda", NULL};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        const bool last = i + 1 == sizeof roots / sizeof *roots;
+        if (!last && (roots[i] == NULL || *roots[i] == '\0')) {
+            continue;
+        }
+        if (!last) {
+            kkt_text_printf(looked, "%s%s", looked->length > 0 ? "; " : "", roots[i]);
+        }
+        for (const char *const *const *set = sets; *set != NULL; set++) {
+            if (try_set(roots[i], *set, handles, looked)) {
+                return true;
+            }
+        }
     }
-    for (const char *const *file = files; *file != NULL && handle == NULL; file++) {
-        handle = try_file(NULL, *file, looked);
-    }
-    return handle;
+    return false;
 }
 
 const char *kkt_library_resolve(void *handle, const kkt_library_symbol *symbols, size_t count,

@@ -56,10 +56,12 @@ typedef struct kkt_library_symbol {
     size_t at;
 } kkt_library_symbol;
 
-/* Opens the first of `files` (NULL-terminated, e.g. "libcublas.so.13") that is found in
- * KKTTUNE_CUDA, CUDA_HOME, CUDA_PATH, /usr/local/cuda (each: the folder itself, lib64, lib, and
- * where NVIDIA's wheels put it) or by the loader. NULL: `looked` says where it was looked for. */
-void *kkt_library_dlopen(const char *const *files, kkt_text *looked);
+/* Opens the first of `sets` that is found whole: files that belong together, each in the order in
+ * which they load ({"libcublasLt.so.13", "libcublas.so.13", NULL}); sets end with NULL. They are
+ * looked for in KKTTUNE_CUDA, CUDA_HOME, CUDA_PATH, /usr/local/cuda (each: the folder itself,
+ * lib64, lib, and where NVIDIA's wheels put them), then by the loader; all of a set in one of
+ * these. `handles` has room for the longest. False: `looked` says where it was looked for. */
+bool kkt_library_dlopen(const char *const *const *sets, void **handles, kkt_text *looked);
 /* Resolves `count` functions into `out`; the name of the first that is missing, or NULL. */
 const char *kkt_library_resolve(void *handle, const kkt_library_symbol *symbols, size_t count,
                                 void *out);
