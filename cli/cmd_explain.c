@@ -22,6 +22,11 @@ static kkt_status choose_variant(const kkt_args *args, const kkt_kernel *kernel,
         return KKT_OK;
     const kkt_style *style = kkt_style_find(name);
     *out = style == NULL ? NULL : kkt_kernel_variant(kernel, style->id);
+    if (*out != NULL && (*out)->library != NULL)
+        return kkt_fail(err, KKT_ERR_INPUT, 0,
+                        "style %s of %s calls %s, and what its kernels take is not known; a report "
+                        "sets its times beside the other styles'",
+                        name, kernel->name, (*out)->library);
     if (*out != NULL)
         return KKT_OK;
     kkt_text list = {0};

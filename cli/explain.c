@@ -68,9 +68,7 @@ static kkt_status compile_one(explain_query *q, kkt_compile_pool *pool, kkt_erro
 kkt_status explain_compile(explain_query *q, const char *cache, kkt_error *err) {
     if (q->variant->source == NULL) {
         snprintf(q->compile_note, sizeof q->compile_note,
-                 q->variant->library ? "%s calls a library in this style: nothing is compiled"
-                                     : "%s has no device code yet: the model alone knows it",
-                 q->kernel->name);
+                 "%s has no device code yet: the model alone knows it", q->kernel->name);
         return KKT_OK;
     }
     if (q->here.prediction.infeasible != KKT_FEASIBLE) {

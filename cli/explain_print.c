@@ -136,12 +136,15 @@ static void print_resources(const explain_query *q) {
     kkt_table_cell(table, "blocks per SM");
     kkt_table_cell(table, "%d", p->occupancy.blocks_per_sm);
     compiled_cell(table, q, q->compiled_blocks.blocks_per_sm);
-    kkt_table_cell(table, "HBM bytes per token");
-    kkt_table_cell(table, "%.0f", p->hbm_bytes_per_token);
+    const bool chunks = q->kernel->chunk_param != NULL; /* of a sequence of tokens */
+    kkt_table_cell(table, "%s", chunks ? "HBM bytes per token" : "HBM bytes");
+    kkt_table_cell(table, "%.0f", chunks ? p->hbm_bytes_per_token : p->hbm_bytes);
     kkt_table_cell(table, "%s", "");
-    kkt_table_cell(table, "dependent steps a chunk");
-    kkt_table_cell(table, "%.0f", p->chain_steps);
-    kkt_table_cell(table, "%s", "");
+    if (chunks) {
+        kkt_table_cell(table, "dependent steps a chunk");
+        kkt_table_cell(table, "%.0f", p->chain_steps);
+        kkt_table_cell(table, "%s", "");
+    }
     kkt_table_print(table, stdout);
     kkt_table_close(table);
     if (!q->compiled)

@@ -225,7 +225,7 @@ static void add_chunk_row(const kkt_view *view, kkt_document *document, kkt_bloc
     cell_int(document, row, entry->threads);
     cell_predicted_compiled(document, row, entry->registers_predicted, entry->registers, compiled);
     cell_int(document, row, entry->smem_bytes);
-    cell_real(document, row, entry->hbm_bytes_per_token);
+    cell_real(document, row, entry->chunk > 0 ? entry->hbm_bytes_per_token : entry->hbm_bytes);
     cell_int(document, row, entry->blocks_per_sm);
     cell_real(document, row, entry->chain_steps);
     double share = kkt_ledger_share(entry->config, entry->problem);
@@ -301,25 +301,25 @@ static bool has_chunks(const kkt_view *view, const char *kernel) {
 }
 
 static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_document *document) {
-    static const char *const headings[] = {"#C",
-                                           "#Threads",
-                                           "#Registers, predicted / compiled",
-                                           "#Shared memory, B",
-                                           "#HBM B per token",
-                                           "#Blocks per SM",
-                                           "#Chain, steps",
-                                           "#Share of the inverse",
-                                           "#Lower bound, us",
-                                           "#Predicted, us",
-                                           "#Measured, us",
-                                           "#Interval, us",
-                                           "#GB/s",
-                                           "Limiter",
-                                           "Provenance",
-                                           NULL};
+    const bool chunks = has_chunks(view, kernel);
+    const char *const headings[] = {"#C",
+                                    "#Threads",
+                                    "#Registers, predicted / compiled",
+                                    "#Shared memory, B",
+                                    chunks ? "#HBM B per token" : "#HBM B",
+                                    "#Blocks per SM",
+                                    "#Chain, steps",
+                                    "#Share of the inverse",
+                                    "#Lower bound, us",
+                                    "#Predicted, us",
+                                    "#Measured, us",
+                                    "#Interval, us",
+                                    "#GB/s",
+                                    "Limiter",
+                                    "Provenance",
+                                    NULL};
     kkt_document_heading(document, 3, "%s: %s", kernel,
-                         has_chunks(view, kernel) ? "the chunk-size trade-off"
-                                                  : "resources and time");
+                         chunks ? "the chunk-size trade-off" : "resources and time");
     for (size_t i = 0, end; i < view->entry_count; i = end) {
         end = group_end(view, i);
         if (shown(&view->entries[i], kernel))
