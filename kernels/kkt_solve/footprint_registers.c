@@ -171,9 +171,9 @@ static double coupling_products(int64_t side) {
     return products;
 }
 
-/* Warp instructions below were fitted to an H200's counters: of 14 configurations (chunks 16 to 128,
- * one to four heads, both precisions) within 10 %, and where the code has become shorter since again
- * to seven of chunk 64, within 5 %. */
+/* Warp instructions below were fitted to an H200's counters: of 14 configurations (chunks 16 to
+ * 128, one to four heads, both precisions) within 10 %, and where the code has become shorter since
+ * again to seven of chunk 64, within 5 %. */
 
 /* K and K K^T, a block. */
 static double block_instructions(const sizes *s) {
