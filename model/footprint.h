@@ -79,7 +79,8 @@ typedef struct kkt_footprint {
     int64_t static_smem_bytes; /* beyond the buffers: barriers and small arrays declared static */
 
     /* Totals over the launch. */
-    double hbm_read_bytes, hbm_write_bytes; /* each input once, each output once */
+    double hbm_read_bytes, hbm_write_bytes; /* each input once, or again where L2 cannot keep it;
+                                               each output once */
     double run_bytes;                       /* that lie together of what a block reads at once; 0:
                                                too many to matter */
     double l2_read_bytes;                   /* what the blocks ask of L2, reuse included */
