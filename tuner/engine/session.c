@@ -220,13 +220,14 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
                     reason ? reason : "the space is empty");
 }
 
-/* A baseline takes a quarter of its share of a budget of evals at most: they are for searching. */
+/* Beside other styles a baseline takes a quarter of its share of a budget of evals at most: they
+ * are for searching. */
 enum { BASELINE_PART = 4 };
 
 /* How many candidates a task may try of `left` that it shares with the tasks behind it. */
-static int64_t equal_share(const task *t, int64_t left, int64_t tasks) {
+static int64_t equal_share(const session *s, const task *t, int64_t left, int64_t tasks) {
     int64_t share = left / tasks + (left % tasks != 0);
-    return t->variant->library ? share / BASELINE_PART : share;
+    return t->variant->library && !s->options->variant ? share / BASELINE_PART : share;
 }
 
 /* How many candidates each task may try. */
@@ -240,7 +241,7 @@ static void share_budget(session *s) {
         int64_t tasks = (int64_t)(s->task_count - i);
         int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : t->evals;
         if (s->options->budget_evals > 0) {
-            share = equal_share(t, left, tasks);
+            share = equal_share(s, t, left, tasks);
         }
         t->share = share;
         int64_t most = share < t->points ? share : t->points;
@@ -258,7 +259,7 @@ static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err
     int64_t share = t->share;
     int64_t most = share < t->points ? share : t->points;
     if (s->options->budget_evals > 0) { /* what earlier tasks left over is shared, too */
-        share = equal_share(t, s->evals_left, (int64_t)tasks);
+        share = equal_share(s, t, s->evals_left, (int64_t)tasks);
         s->to_try -= most;
         most = share < t->points ? share : t->points;
         s->to_try += most;

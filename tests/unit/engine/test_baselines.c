@@ -173,6 +173,16 @@ static void another_version_is_measured_anew(void **state) {
     assert_int_equal(rows_of(request.db, "cublas 13.1.1").versioned, calls);
 }
 
+/* Asked for alone, they need leave nothing of a budget to others. */
+static void alone_they_have_all_of_a_budget(void **state) {
+    (void)state;
+    notes told = {0};
+    const asked request = {.db = "alone.db", .style = "library", .evals = 2};
+    version_there = "13.1.0";
+    assert_int_equal(run_session(&request, &told).counts.measured, 2);
+    assert_int_equal(rows_of(request.db, "cublas 13.1.0").versioned, 2);
+}
+
 static void without_the_library_they_are_left_out(void **state) {
     (void)state;
     notes told = {0};
@@ -246,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_are_timed_in_the_same_run),
         cmocka_unit_test(another_version_is_measured_anew),
+        cmocka_unit_test(alone_they_have_all_of_a_budget),
         cmocka_unit_test(without_the_library_they_are_left_out),
         cmocka_unit_test(held_parameters_leave_them_out),
         cmocka_unit_test(staleness_goes_by_tool),
