@@ -7,7 +7,6 @@
 
 #include "reports/canonical.h"
 #include "reports/curve.h"
-#include "reports/ledger_share.h"
 #include "reports/modelled.h"
 
 #define TIES_SHOWN 8
@@ -55,12 +54,12 @@ void kkt_content_chunk(kkt_document *document, kkt_row *row, int64_t chunk) {
         kkt_document_cell(document, row, "-");
 }
 
-static void cell_real(kkt_document *document, kkt_row *row, double value) {
+void kkt_content_cell_real(kkt_document *document, kkt_row *row, double value) {
     char text[32];
     kkt_document_cell(document, row, "%s", kkt_content_real(value, text));
 }
 
-static void cell_int(kkt_document *document, kkt_row *row, int64_t value) {
+void kkt_content_cell_int(kkt_document *document, kkt_row *row, int64_t value) {
     if (value < 0)
         kkt_document_cell(document, row, "-");
     else
@@ -195,155 +194,17 @@ static void add_reading(kkt_document *document) {
     kkt_document_item(document, "A question mark after a figure: not confirmed from a source.");
 }
 
-static bool same_group(const kkt_entry *a, const kkt_entry *b) {
-    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->style, b->style) == 0 &&
-           strcmp(a->problem, b->problem) == 0;
-}
-
-static size_t group_end(const kkt_view *view, size_t at) {
-    size_t end = at + 1;
-    while (end < view->entry_count && same_group(&view->entries[at], &view->entries[end]))
-        end++;
-    return end;
-}
-
-static void cell_predicted_compiled(kkt_document *document, kkt_row *row, int64_t predicted,
-                                    int64_t compiled, bool is_compiled) {
-    if (!is_compiled || predicted < 0)
-        cell_int(document, row, is_compiled ? compiled : predicted);
-    else
-        kkt_document_cell(document, row, "%lld / %lld", (long long)predicted, (long long)compiled);
-}
-
-static void add_chunk_row(const kkt_view *view, kkt_document *document, kkt_block *table,
-                          const kkt_entry *entry) {
-    kkt_row *row = kkt_document_row(document, table);
-    bool compiled = entry->provenance != KKT_PREDICTED;
-    char interval[80];
-    row->strong = kkt_content_stands(view, entry);
-    kkt_content_chunk(document, row, entry->chunk);
-    cell_int(document, row, entry->threads);
-    cell_predicted_compiled(document, row, entry->registers_predicted, entry->registers, compiled);
-    cell_int(document, row, entry->smem_bytes);
-    cell_real(document, row, entry->chunk > 0 ? entry->hbm_bytes_per_token : entry->hbm_bytes);
-    cell_int(document, row, entry->blocks_per_sm);
-    cell_real(document, row, entry->chain_steps);
-    double share = kkt_ledger_share(entry->config, entry->problem);
-    if (isfinite(share))
-        kkt_document_cell(document, row, "%.1f %%", 100.0 * share);
-    else
-        kkt_document_cell(document, row, "-");
-    cell_real(document, row, entry->lower_bound_us);
-    cell_real(document, row, entry->predicted_us);
-    cell_real(document, row, entry->time_us);
-    if (kkt_entry_measured(entry))
-        kkt_document_cell(document, row, "%s",
-                          kkt_content_interval(entry->low_us, entry->high_us, interval));
-    else
-        kkt_document_cell(document, row, "-");
-    cell_real(document, row,
-              kkt_entry_measured(entry) ? entry->hbm_bytes / entry->time_us / 1e3 : (double)NAN);
-    kkt_document_cell(document, row, "%s", entry->limiter != NULL ? entry->limiter : "-");
-    kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
-}
-
-static void fill_chart(const kkt_view *view, size_t at, size_t end, kkt_document *document) {
-    if (end - at < 2) /* a curve needs two points */
-        return;
-    kkt_chart *chart = kkt_document_chart(document);
-    chart->title = kkt_arena_printf(document->arena, "Time by chunk size: %s, %s, %s",
-                                    view->entries[at].kernel, view->entries[at].style,
-                                    kkt_content_problem(view, &view->entries[at], document->arena));
-    for (size_t i = at; i < end && chart->count < KKT_POINTS_MAX; i++) {
-        const kkt_entry *entry = &view->entries[i];
-        int n = chart->count++;
-        chart->x[n] = entry->chunk;
-        chart->measured[n] = entry->time_us;
-        chart->low[n] = entry->low_us;
-        chart->high[n] = entry->high_us;
-        chart->predicted[n] = entry->predicted_us;
-        chart->bound[n] = entry->lower_bound_us;
-    }
-}
-
 /* Which entry of a problem: "C = 64"; a kernel without chunks has one. */
 static const char *place_of(const kkt_entry *entry, kkt_arena *arena) {
     return entry->chunk > 0 ? kkt_arena_printf(arena, "C = %lld", (long long)entry->chunk)
                             : "the best configuration";
 }
 
-/* A lower bound above a measured time is a fault of the model: said, not hidden. */
-static void add_broken_bounds(const kkt_view *view, size_t at, size_t end, kkt_document *document) {
-    char bound[32], time[32];
-    for (size_t i = at; i < end; i++) {
-        const kkt_entry *entry = &view->entries[i];
-        if (kkt_entry_measured(entry) && entry->lower_bound_us > entry->high_us)
-            kkt_document_item(document,
-                              "At %s the lower bound (%s us) is above the measured time "
-                              "(%s us): the model is wrong about this configuration.",
-                              place_of(entry, document->arena),
-                              kkt_content_real(entry->lower_bound_us, bound),
-                              kkt_content_real(entry->time_us, time));
-    }
-}
-
-/* Whether a group of entries has a table: of what is modelled alone the first problem says enough.
- */
-static bool shown(const kkt_entry *first, const char *kernel) {
-    return strcmp(first->kernel, kernel) == 0 && !(first->model_only && first->problem_rank != 0);
-}
-
-static bool has_chunks(const kkt_view *view, const char *kernel) {
+bool kkt_content_has_chunks(const kkt_view *view, const char *kernel) {
     for (size_t i = 0; i < view->entry_count; i++)
         if (view->entries[i].chunk > 0 && strcmp(view->entries[i].kernel, kernel) == 0)
             return true;
     return false;
-}
-
-static void add_chunk_tables(const kkt_view *view, const char *kernel, kkt_document *document) {
-    const bool chunks = has_chunks(view, kernel);
-    const char *const headings[] = {"#C",
-                                    "#Threads",
-                                    "#Registers, predicted / compiled",
-                                    "#Shared memory, B",
-                                    chunks ? "#HBM B per token" : "#HBM B",
-                                    "#Blocks per SM",
-                                    "#Chain, steps",
-                                    "#Share of the inverse",
-                                    "#Lower bound, us",
-                                    "#Predicted, us",
-                                    "#Measured, us",
-                                    "#Interval, us",
-                                    "#GB/s",
-                                    "Limiter",
-                                    "Provenance",
-                                    NULL};
-    kkt_document_heading(document, 3, "%s: %s", kernel,
-                         chunks ? "the chunk-size trade-off" : "resources and time");
-    for (size_t i = 0, end; i < view->entry_count; i = end) {
-        end = group_end(view, i);
-        if (shown(&view->entries[i], kernel))
-            fill_chart(view, i, end, document);
-    }
-    for (size_t i = 0; i < view->entry_count; i = group_end(view, i)) {
-        const kkt_entry *first = &view->entries[i];
-        if (!shown(first, kernel))
-            continue;
-        size_t end = group_end(view, i);
-        const char *caption =
-            kkt_arena_printf(document->arena, "%s, style %s, %s", first->kernel, first->style,
-                             kkt_content_problem(view, first, document->arena));
-        kkt_block *table = kkt_document_table(document, caption, headings);
-        for (size_t j = i; j < end; j++)
-            add_chunk_row(view, document, table, &view->entries[j]);
-        add_broken_bounds(view, i, end, document);
-        for (size_t j = i; j < end; j++)
-            if ((view->entries[j].chunk == 0 || kkt_content_stands(view, &view->entries[j])) &&
-                view->entries[j].reason != NULL)
-                kkt_document_paragraph(document, "The model at %s: %s.",
-                                       place_of(&view->entries[j], document->arena),
-                                       view->entries[j].reason);
-    }
 }
 
 static void add_winners(const kkt_view *view, const char *kernel, kkt_document *document) {
@@ -351,11 +212,12 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         "Problem",         "#C",         "Configuration", "#Time, us",  "#Ties",
         "#Relative error", "#Tolerance", "#Energy, mJ",   "Provenance", NULL};
     kkt_document_heading(document, 3, "%s: winners and ties", kernel);
-    kkt_block *table = kkt_document_table(
-        document,
-        has_chunks(view, kernel) ? "The best configuration of each problem and chunk size"
-                                 : "The best configuration of each problem",
-        headings);
+    kkt_block *table =
+        kkt_document_table(document,
+                           kkt_content_has_chunks(view, kernel)
+                               ? "The best configuration of each problem and chunk size"
+                               : "The best configuration of each problem",
+                           headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
         if (strcmp(entry->kernel, kernel) != 0)
@@ -375,10 +237,10 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         else
             kkt_document_cell(document, row, "%s predicted",
                               kkt_content_real(entry->predicted_us, time));
-        cell_int(document, row, (int64_t)entry->tie_count);
-        cell_real(document, row, entry->rel_fro);
-        cell_real(document, row, entry->tolerance);
-        cell_real(document, row, entry->energy_mj);
+        kkt_content_cell_int(document, row, (int64_t)entry->tie_count);
+        kkt_content_cell_real(document, row, entry->rel_fro);
+        kkt_content_cell_real(document, row, entry->tolerance);
+        kkt_content_cell_real(document, row, entry->energy_mj);
         kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
     }
     for (size_t i = 0; i < view->entry_count; i++) {
@@ -423,7 +285,7 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
         kkt_document_cell(document, row, "%s", entry->gpu != NULL ? entry->gpu : "-");
         kkt_document_cell(document, row, "%s", entry->driver != NULL ? entry->driver : "-");
         kkt_document_cell(document, row, "%.10s", entry->date != NULL ? entry->date : "-");
-        cell_int(document, row, kkt_entry_measured(entry) ? entry->samples : -1);
+        kkt_content_cell_int(document, row, kkt_entry_measured(entry) ? entry->samples : -1);
         kkt_document_cell(document, row, "%.16s",
                           entry->kernel_hash != NULL ? entry->kernel_hash : "-");
         kkt_document_cell(document, row, "%s",
@@ -452,7 +314,7 @@ static void add_kernel(const kkt_view *view, const kkt_entry *first, bool device
     if (!device_code)
         kkt_document_paragraph(out, "The model knows this kernel's styles; it has no device "
                                     "code yet, so nothing of it is measured or exported.");
-    add_chunk_tables(view, kernel, out);
+    kkt_content_resources(view, kernel, out);
     if (!device_code)
         return;
     kkt_content_scatter(view, kernel, out);

@@ -18,6 +18,9 @@ void kkt_content_rejects(const kkt_view *view, kkt_document *document);
 /* Its part on the published claims (claims.c). */
 void kkt_content_claims(const kkt_view *view, kkt_document *document);
 
+/* Its part on what a kernel takes of the device, and on its time (content_resources.c). */
+void kkt_content_resources(const kkt_view *view, const char *kernel, kkt_document *document);
+
 /* Its part on what each parameter of a kernel is worth on its first problem (content_effects.c);
  * nothing where the winner's values were the only ones measured. */
 void kkt_content_effects(const kkt_view *view, const char *kernel, kkt_document *document);
@@ -52,7 +55,12 @@ const char *kkt_content_real(double value, char out[32]);
 const char *kkt_content_interval(double low, double high, char out[80]);
 /* Whether an entry has the chunk size that stands for its kernel and problem. */
 bool kkt_content_stands(const kkt_view *view, const kkt_entry *entry);
+/* Whether a kernel's entries have chunk sizes. */
+bool kkt_content_has_chunks(const kkt_view *view, const char *kernel);
 /* A chunk size as a cell; "-" where the kernel has none. */
 void kkt_content_chunk(kkt_document *document, kkt_row *row, int64_t chunk);
+/* A number as a cell; "-" where it is unknown: not finite, negative. */
+void kkt_content_cell_real(kkt_document *document, kkt_row *row, double value);
+void kkt_content_cell_int(kkt_document *document, kkt_row *row, int64_t value);
 
 #endif

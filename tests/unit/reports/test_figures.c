@@ -55,6 +55,8 @@ static void kernels_without_chunks_are_told_without(void **state) {
     assert_non_null(strstr(page.data, "All 2 configurations with a time: scan"));
     assert_null(strstr(page.data, "| 0 | 2 |"));
     assert_null(strstr(page.data, "C = 0"));
+    assert_non_null(strstr(page.data, "| Problem | Threads |")); /* a row a problem, no tokens */
+    assert_non_null(strstr(page.data, "| HBM B | Blocks per SM | Lower bound, us |"));
     assert_null(strstr(page.data, "(none)"));
     kkt_text_free(&page);
 }
