@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "kernels/common/rounded.h"
 #include "kernels/gemv/gemv.h"
 
 const kkt_input_case kkt_gemv_cases[KKT_GEMV_CASES] = {
@@ -196,30 +197,7 @@ double kkt_gemv_tolerance(const kkt_values *problem, const kkt_values *config, i
            4 * 0x1p-24 * sqrt((double)problem->v[KKT_GEMV_K]);
 }
 
-/* Elementwise. What the dtype cannot hold may be infinite, with the right sign. An error that no
- * value of the dtype avoids (half the spacing of its smallest numbers) counts as none. */
 void kkt_gemv_score(const kkt_values *problem, const kkt_region *region, const double *expected,
                     const double *actual, kkt_score *score) {
-    const bool half = problem->v[KKT_GEMV_DTYPE] == KKT_FP16;
-    const double unavoidable = half ? 0x1p-25 : 0x1p-126;
-    const double overflow = half ? 65504 : 0x1.fep127;
-    for (int64_t i = 0; i < region->rows * region->columns; i++) {
-        const double right = expected[i], given = actual[i], error = fabs(given - right);
-        const kkt_misfit misfit =
-            kkt_region_misfit(region, i / region->columns, i % region->columns, given, right);
-        score->elements++;
-        score->growth = fmax(score->growth, fabs(right));
-        if (!isfinite(given)) {
-            const bool fits = isnan(given) || fabs(right) < overflow || (given > 0) != (right > 0);
-            if (fits && score->not_finite++ == 0)
-                score->first_not_finite = misfit;
-            continue;
-        }
-        if (error > score->max_abs)
-            score->worst = misfit;
-        score->max_abs = fmax(score->max_abs, error);
-        score->reference_sq[region->tensor] += right * right;
-        if (error > unavoidable)
-            score->error_sq[region->tensor] += error * error;
-    }
+    kkt_rounded_score((kkt_dtype)problem->v[KKT_GEMV_DTYPE], region, expected, actual, score);
 }

@@ -144,6 +144,8 @@ static void overflow_is_right_where_the_sum_overflows(void **state) {
     assert_true(passes("m=1,n=2,k=64", -70000.0, -INFINITY));
     assert_true(passes("m=1,n=2,k=64", 65519.0, INFINITY));
     assert_true(passes("m=1,n=2,k=64", 65519.0, 65504.0));
+    assert_false(passes("m=1,n=2,k=64", 65519.0, 0.0));
+    assert_false(passes("m=1,n=2,k=64", 65519.0, -INFINITY));
     assert_false(passes("m=1,n=2,k=64", 70000.0, 65504.0));
     assert_false(passes("m=1,n=2,k=64", 70000.0, -INFINITY));
     assert_false(passes("m=1,n=2,k=64", 60000.0, INFINITY));
