@@ -6,9 +6,10 @@
  *     partials   [split_k, m, n]                                            fp32 workspace
  *     padded     copies of a and b whose rows are not whole 16-byte units   dtype workspace
  *
- * Rows follow one another without a gap. Device code reads an operand 16 bytes at a time, so one
- * whose rows are no multiple of 8 elements is first copied to `padded`, with zeros at the end of
- * each row (repack.cuh); every style begins with that launch where it is needed.
+ * Rows follow one another without a gap, and every tensor begins at a multiple of 16 bytes. Device
+ * code reads an operand 16 bytes at a time, so one whose rows are no multiple of 8 elements is
+ * first copied to `padded`, with zeros at the end of each row (repack.cuh); every style begins with
+ * that launch where it is needed.
  *
  * A write style is a variant in a file of its own. The first parameters of every one are those of
  * the enum below; of a configuration the workspace depends on split_k alone. */

@@ -238,8 +238,10 @@ static bool store_fits(const kkt_values *problem, const kkt_gemm_ws *s, char *re
         if (s->split_k > 1)
             snprintf(reason, size, "store tma: sums of parts of k are not staged");
         else
-            snprintf(reason, size, "store tma: rows of c, %lld bytes, are no multiple of 16",
-                     row_bytes);
+            snprintf(
+                reason, size,
+                "store tma: rows of c, %lld bytes, are no multiple of 16; store=warps takes any",
+                row_bytes);
         return false;
     }
     return true;

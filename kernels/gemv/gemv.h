@@ -6,7 +6,8 @@
  *     x [k], y [m]; all of the problem's dtype, row-major
  *
  * lda 0 stands for rows without padding. Nothing is asked of m, k and lda: rows of A may begin at
- * any element. Padding is never read into a sum; it may hold anything, NaN included. */
+ * any element, but A and x as a whole at a multiple of 16 bytes. Padding is never read into a sum;
+ * it may hold anything, NaN included. */
 #ifndef KKT_KERNELS_GEMV_H
 #define KKT_KERNELS_GEMV_H
 

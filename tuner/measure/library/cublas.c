@@ -118,6 +118,11 @@ static kkt_status cublas_open(kkt_gpu *gpu, void **state, char *version, size_t 
         status = start(c, gpu, err);
     }
     if (status != KKT_OK) {
+        CUdeviceptr workspace = 0;
+        memcpy(&workspace, &c->workspace, sizeof c->workspace);
+        if (workspace != 0) {
+            gpu->driver.memory_free(workspace);
+        }
         free(c);
         return status;
     }
