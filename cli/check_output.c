@@ -74,9 +74,11 @@ void kkt_check_print(const kkt_data_check *check, const char *result) {
     printf("growth         %.4g", score->growth);
     if (isfinite(check->growth_bound))
         printf(" (at most %.4g)", check->growth_bound);
-    printf("\ncond_estimate  %.3g\n", check->cond_estimate);
+    printf("\n");
+    if (!isnan(check->cond_estimate)) /* a family may know of none */
+        printf("cond_estimate  %.3g\n", check->cond_estimate);
     printf("rounding       %.3g\n", check->rounding);
-    if (score->inexact)
+    if (check->compared && score->inexact)
         printf("inexact        %" PRId64 " of %" PRId64 " elements\n", score->inexact,
                score->elements);
     if (score->not_finite)

@@ -11,7 +11,7 @@ command -v python3 >/dev/null || {
 export PYTHONPATH=$tests PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=$work/cache
 
 # 90 tokens, one key head, two value heads, a gate; k as bf16, no leading batch.
-mkdir gated dup lower bad long fp16
+mkdir gated dup lower bad long fp16 product
 python3 - <<'END' || die "making the inputs failed"
 from npy import *
 T, Hv, dk = 90, 2, 16
@@ -30,6 +30,9 @@ save("lower/l.npy", (2, 64, 64), [rng.gauss(0, 1) if j < i else 0.0
 save("long/k.npy", (1, T, 1, dk), [x for k in keys for x in k], "<f2")
 save("long/beta.npy", (1, T, 1), [0.5] * T, "<f8")
 save("long/cu_seqlens.npy", (4,), [0, 37, 37, T], "<i8")
+# Beyond fp16 where they are summed.
+save("product/a.npy", (2, 8), [300.0] * 16, "<f2")
+save("product/b.npy", (8, 3), [300.0] * 24, "<f2")
 END
 
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
@@ -49,6 +52,10 @@ has "$out" "read           gated/k.npy, gated/beta.npy, gated/g.npy"
 has "$out" "wrote          out/t.npy"
 [[ $out == *"problem        "*gated=1* ]] || die "the problem is not told"
 [ -z "$err" ] || die "a note about nothing"
+# Of a family without a condition none is told, and nothing is wrong with what is not judged.
+expect 0 reference gemm --in product --out out
+[[ $out == *"growth         7.2e+05"* && $out != *nan* && $out != *inexact* ]] ||
+    die "more is told of a product than is known"
 cp -r gated misspelled && mv misspelled/g.npy misspelled/gate.npy
 expect 0 reference kkt_solve --in misspelled --out out
 has "$out" "g: no g.npy"
