@@ -90,33 +90,34 @@ static void select_keys(const kkt_param_table *table, const char *text, kkt_text
     }
 }
 
-static kkt_status check_keys(const char *text, kkt_error *err) {
-    size_t kernel_count;
-    const kkt_kernel *const *kernels = kkt_kernels(&kernel_count);
-    for (const char *at = text; *at;) {
-        size_t length = strcspn(at, "=,");
-        bool known = false;
-        for (size_t k = 0; k < kernel_count; ++k)
-            for (size_t i = 0; i < kernels[k]->problem.count; ++i)
-                known = known || key_equals(at, length, kernels[k]->problem.params[i].name);
-        if (!known) {
-            kkt_text list = {0};
-            for (size_t k = 0; k < kernel_count; ++k)
-                for (size_t i = 0; i < kernels[k]->problem.count; ++i) {
-                    const char *name = kernels[k]->problem.params[i].name;
-                    if (!names_key(kkt_text_get(&list), name))
-                        kkt_text_printf(&list, "%s%s", list.length ? "," : "", name);
-                }
-            kkt_status status =
-                kkt_fail(err, KKT_ERR_INPUT, 0, "unknown problem key '%.*s'; known: %s",
-                         length > 40 ? 40 : (int)length, at, kkt_text_get(&list));
-            kkt_text_free(&list);
-            return status;
+/* The problem keys of all kernels with a chunk size, "k,k,..."; the others are not modelled here.
+ */
+static void list_keys(kkt_text *out) {
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count; ++k)
+        for (size_t i = 0; kernels[k]->chunk_param && i < kernels[k]->problem.count; ++i) {
+            const char *name = kernels[k]->problem.params[i].name;
+            if (!names_key(kkt_text_get(out), name))
+                kkt_text_printf(out, "%s%s", out->length ? "," : "", name);
         }
+}
+
+static kkt_status check_keys(const char *text, kkt_error *err) {
+    kkt_text known = {0};
+    kkt_status status = KKT_OK;
+    list_keys(&known);
+    for (const char *at = text; *at && status == KKT_OK;) {
+        char key[41];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(at, "=,"), at);
+        if (!names_key(kkt_text_get(&known), key))
+            status = kkt_fail(err, KKT_ERR_INPUT, 0, "unknown problem key '%s'; known: %s", key,
+                              kkt_text_get(&known));
         at += strcspn(at, ",");
         at += *at == ',';
     }
-    return KKT_OK;
+    kkt_text_free(&known);
+    return status;
 }
 
 /* A problem in the keys that the model's formulas use; what a kernel does not have is left. */

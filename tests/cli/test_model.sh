@@ -130,6 +130,7 @@ refuses 2 "--threads: '2000'" model --arch sm90 --threads 128,2000
 refuses 2 "--threads lists 128 twice" model --arch sm90 --threads 128,128
 refuses 2 "--dtype 'int' is not one of bf16, fp16, fp32" model --arch sm90 --dtype int
 refuses 2 "unknown problem key 'foo'; known: batch" model --arch sm90 --problem tokens=8,foo=1
+refuses 2 "unknown problem key 'm'; known: batch" model --arch sm90 --problem m=4096 # gemm has no chunks
 refuses 2 "'tokens' cannot be 'abc'" model --arch sm90 --problem tokens=abc
 refuses 2 "heads_v 6 is no multiple of heads_k 4" model --arch sm90 --problem heads_k=4,heads_v=6
 refuses 2 "--dk '0'" model --arch sm90 --dk 0
