@@ -1,7 +1,7 @@
 """The part of docs/benchmarks.md that stands beside the public kernels.
 
-The peers' times come from JSON lines of one run on the GPU on which the program's own times were
-taken, one after the other on the same card: kind "env", "versions", "kkt" and "fwd"
+The peers' times come from JSON lines of one run on a GPU of the same kind; the note says whether the
+program's own times were taken on the same card: kind "env", "versions", "kkt" and "fwd"
 (docs/benchmarks.md says how to repeat it). Every number comes out of those two files.
 """
 import json
@@ -102,9 +102,9 @@ def plain(problem):
 def our_solvers(groups):
     """{(tokens, heads_k, heads_v): microseconds} of kkt_solve at C = 64, T itself."""
     found = {}
-    for (kernel, _, problem, c), group in groups.items():
+    for (kernel, style, problem, c), group in groups.items():
         p = keys(problem)
-        if (kernel == "kkt_solve" and c == 64 and plain(problem) and
+        if (kernel == "kkt_solve" and style != "library" and c == 64 and plain(problem) and
                 p.get("t_form", "t") == "t" and p.get("sequences", "1") == "1"):
             found[int(p["tokens"]), int(p["heads_k"]), int(p["heads_v"])] = group[0]["time_us"]
     return found
