@@ -163,6 +163,8 @@ def rate(row, reads):
     if "n" in p and "m" in p:
         flop = 2 * int(p["m"]) * int(p["n"]) * int(p["k"])
         return f"{flop / row['time_us'] / 1e6:.0f} TFLOP/s"
+    if "tokens" in p:
+        return ""
     near = [us for size_read, us in reads.items()
             if abs(size_read / row["hbm_bytes_predicted"] - 1) < 0.01]
     read = min(near, default=None)
