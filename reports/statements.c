@@ -1,5 +1,6 @@
 #include "reports/statements.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,14 +47,42 @@ const char *kkt_scene_consumer(const kkt_curve *curve) {
     return curve == NULL ? NULL : curve->pipeline->members[curve->member_count - 1];
 }
 
+static bool is_of(const kkt_entry *entry, const char *kernel, const char *style) {
+    return strcmp(entry->kernel, kernel) == 0 &&
+           (style == NULL || strcmp(entry->style, style) == 0);
+}
+
+/* The problem on which the kernel and style are measured at the most chunk sizes, the first of
+ * equals: chunk sizes are compared on one problem. Chunk sizes are powers of two. */
+static int told_problem(const kkt_scene *scene, const char *kernel, const char *style) {
+    int rank = 0, most = 0;
+    for (size_t i = 0; i < scene->view->entry_count; i++) {
+        const int candidate = scene->view->entries[i].problem_rank;
+        int64_t chunks = 0;
+        if (candidate == INT_MAX || !is_of(&scene->view->entries[i], kernel, style))
+            continue;
+        for (size_t j = 0; j < scene->view->entry_count; j++) {
+            const kkt_entry *entry = &scene->view->entries[j];
+            if (entry->problem_rank == candidate && is_of(entry, kernel, style) &&
+                kkt_entry_measured(entry))
+                chunks |= entry->chunk;
+        }
+        const int count = __builtin_popcountll((unsigned long long)chunks);
+        if (count > most || (count == most && candidate < rank)) {
+            rank = candidate;
+            most = count;
+        }
+    }
+    return most > 0 ? rank : 0;
+}
+
 const kkt_entry *kkt_scene_entry(const kkt_scene *scene, const char *kernel, const char *style,
                                  int64_t chunk) {
     const kkt_entry *best = NULL;
+    const int rank = kernel != NULL ? told_problem(scene, kernel, style) : 0;
     for (size_t i = 0; kernel != NULL && i < scene->view->entry_count; i++) {
         const kkt_entry *entry = &scene->view->entries[i];
-        if (entry->problem_rank == 0 && entry->chunk == chunk &&
-            strcmp(entry->kernel, kernel) == 0 &&
-            (style == NULL || strcmp(entry->style, style) == 0) &&
+        if (entry->problem_rank == rank && entry->chunk == chunk && is_of(entry, kernel, style) &&
             (best == NULL || kkt_entry_compare(entry, best) < 0))
             best = entry;
     }

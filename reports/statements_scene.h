@@ -32,7 +32,8 @@ void kkt_decision_count(kkt_decision *decision, size_t hits, size_t total);
  * that consumes it (the last). */
 const char *kkt_scene_solver(const kkt_curve *curve);
 const char *kkt_scene_consumer(const kkt_curve *curve);
-/* A kernel's entry on its first problem; NULL: none. */
+/* A kernel's entry on the problem on which it (with `style`, NULL: any) is measured at the most
+ * chunk sizes, its first where it is not measured; NULL: none. */
 const kkt_entry *kkt_scene_entry(const kkt_scene *scene, const char *kernel, const char *style,
                                  int64_t chunk);
 /* "512 threads, 128 registers, 89.2 KB, 1 block (registers)" */

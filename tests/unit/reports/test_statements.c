@@ -82,6 +82,16 @@ static void choices_confirm_and_refute(void **state) {
     assert_string_equal(statement(f, "Kernels that fuse").decided_by, "measured");
 }
 
+static void chunk_sizes_are_compared_where_most_were_measured(void **state) {
+    fixture *f = *state;
+    use_kernel(f, "gdn_fwd", KKT_STYLE_PIPELINED);
+    add_time(f, FIRST, 128, 100);
+    add_time(f, SECOND, 16, 300);
+    add_time(f, SECOND, 64, 250);
+    assert_verdict(f, "The best C of all three styles", KKT_STATEMENT_CONFIRMED,
+                   "gdn_fwd pipelined: C = 64 (250 us)");
+}
+
 static void the_solver_is_judged_by_its_share_of_a_copy(void **state) {
     fixture *f = *state;
     add_time(f, FIRST, 64, 105); /* 420 MB: 93 % of a copy at 4.28 TB/s */
@@ -155,6 +165,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_model_alone_decides_some, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_confirm_and_refute, setup, teardown),
+        cmocka_unit_test_setup_teardown(chunk_sizes_are_compared_where_most_were_measured, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(the_solver_is_judged_by_its_share_of_a_copy, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(spills_decide_the_register_cap, setup, teardown),
