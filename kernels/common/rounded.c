@@ -21,7 +21,7 @@ void kkt_rounded_score(kkt_dtype dtype, const kkt_region *region, const double *
         }
         if (isinf(given))
             continue;
-        if (size > edge * 1.001) {
+        if (size > edge * 1.001 && fabs(given) < edge) {
             if (score->inexact++ == 0)
                 score->first_inexact = misfit;
             continue;

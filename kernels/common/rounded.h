@@ -5,8 +5,9 @@
 #include "kernels/kernel.h"
 
 /* Adds a region to the score, elementwise. What is beyond the range of `dtype` must be infinite
- * with its sign, and nothing else; within a thousandth of the edge it may be. Errors that no
- * value of the type avoids (half the spacing of its smallest numbers) count as none. */
+ * with its sign, and no number of the type; within a thousandth of the edge it may be. A number
+ * beyond the range comes out of a file of a wider type and is judged like any other. Errors that
+ * no value of the type avoids (half the spacing of its smallest numbers) count as none. */
 void kkt_rounded_score(kkt_dtype dtype, const kkt_region *region, const double *expected,
                        const double *actual, kkt_score *score);
 

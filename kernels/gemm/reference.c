@@ -37,17 +37,15 @@ int kkt_gemm_part_regions(const kkt_values *problem, const kkt_values *config,
 }
 
 /* `count` lines of an operand along k, from line `first` on, of the terms `from` to `from + depth`:
- * out[term * count + line]. */
+ * out[term * count + line]. Values of a user's own may be of any type that kkt_dtype_load knows. */
 static void load(const kkt_gemm_operand *o, const kkt_host_tensor *host, int64_t first,
                  int64_t count, int64_t from, int64_t depth, double *out) {
-    const uint16_t *values = host->data;
     for (int64_t term = 0; term < depth; term++) {
         for (int64_t line = 0; line < count; line++) {
             const int64_t row = o->along_k ? first + line : from + term;
             const int64_t column = o->along_k ? from + term : first + line;
-            const uint16_t bits = values[row * o->columns + column];
-            out[term * count + line] = host->tensor.dtype == KKT_FP16 ? kkt_half_to_double(bits)
-                                                                      : kkt_bf16_to_double(bits);
+            out[term * count + line] =
+                kkt_dtype_load(host->tensor.dtype, host->data, (size_t)(row * o->columns + column));
         }
     }
 }

@@ -11,7 +11,7 @@ command -v python3 >/dev/null || {
 export PYTHONPATH=$tests PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=$work/cache
 
 # 90 tokens, one key head, two value heads, a gate; k as bf16, no leading batch.
-mkdir gated dup lower bad long fp16 product
+mkdir gated dup lower bad long fp16 product wide capped
 python3 - <<'END' || die "making the inputs failed"
 from npy import *
 T, Hv, dk = 90, 2, 16
@@ -33,6 +33,10 @@ save("long/cu_seqlens.npy", (4,), [0, 37, 37, T], "<i8")
 # Beyond fp16 where they are summed.
 save("product/a.npy", (2, 8), [300.0] * 16, "<f2")
 save("product/b.npy", (8, 3), [300.0] * 24, "<f2")
+save("capped/c.npy", (2, 3), [65504.0] * 6, "<f2")
+save("wide/a.npy", (4, 6), [rng.gauss(0, 1) for _ in range(24)])
+save("wide/b.npy", (6, 5), [rng.gauss(0, 1) for _ in range(30)], "<f8")
+save("wide/x.npy", (6,), [rng.gauss(0, 1) for _ in range(6)], "<f8")
 END
 
 expect 0 reference kkt_solve --config chunk=32 --in gated --out out --json
@@ -56,6 +60,23 @@ has "$out" "wrote          out/t.npy"
 expect 0 reference gemm --in product --out out
 [[ $out == *"growth         7.2e+05"* && $out != *nan* && $out != *inexact* ]] ||
     die "more is told of a product than is known"
+# A result in a wider type is no fp16 that should have been infinite; the largest fp16 is.
+expect 0 reference gemm --in product --compare out --json
+json 'd["verdict"] == "ok" and d["rel_fro"] == 0'
+expect 1 reference gemm --in product --compare capped
+has "$err" "6 of 6 elements that must be exact are not; the first is c[0,0], which is 65504, not 720000"
+# Products of values of any type.
+expect 0 reference gemm --in wide --out out
+expect 0 reference gemv --in wide --out out
+python3 - <<'END' || die "products of fp32 and fp64 values differ from the definition"
+from npy import *
+a, b, x, c, y = (load(n + ".npy")[2] for n in ("wide/a", "wide/b", "wide/x", "out/c", "out/y"))
+for i in range(4):
+    row = a[6 * i:6 * i + 6]
+    assert abs(sum(map(float.__mul__, row, x)) - y[i]) < 1e-13
+    for j in range(5):
+        assert abs(sum(map(float.__mul__, row, b[j::5])) - c[5 * i + j]) < 1e-13
+END
 cp -r gated misspelled && mv misspelled/g.npy misspelled/gate.npy
 expect 0 reference kkt_solve --in misspelled --out out
 has "$out" "g: no g.npy"

@@ -34,8 +34,7 @@ bool kkt_score_right(const kkt_score *score, double tolerance, char *finding, si
                  "%" PRId64 " of %" PRId64 " elements are not finite or were never written",
                  score->not_finite, score->elements);
     else if (score->inexact)
-        snprintf(finding, size,
-                 "%" PRId64 " of %" PRId64 " elements that must be exact (0 or 1) are not",
+        snprintf(finding, size, "%" PRId64 " of %" PRId64 " elements that must be exact are not",
                  score->inexact, score->elements);
     else if (!(rel_fro <= tolerance))
         snprintf(finding, size, "relative error %.2e is above the tolerance %.1e", rel_fro,
