@@ -96,10 +96,10 @@ static void print_best(const kkt_run_result *r) {
     static const char *const figures[] = {[KKT_OBJECTIVE_TIME] = "predicted us",
                                           [KKT_OBJECTIVE_ENERGY] = "energy mJ",
                                           [KKT_OBJECTIVE_ERROR] = "relative error"};
-    const char *const headings[] = {"kernel",     "problem",
-                                    "C",          "time us",
-                                    "ties",       figures[r->view->objective],
-                                    "provenance", "configuration (what is not the default)"};
+    const char *const headings[] = {
+        "kernel",     "problem", "C",
+        "time us",    "ties",    figures[r->view->objective],
+        "provenance", "style",   "configuration (what is not the default)"};
     kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
     const kkt_entry *e;
     best_rows rows = best_begin(r);
@@ -124,6 +124,7 @@ static void print_best(const kkt_run_result *r) {
         kkt_table_cell(table, "%zu", e->tie_count);
         cell_figure(table, r->view->objective, e);
         kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
+        kkt_table_cell(table, "%s", e->style);
         short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
     }
     kkt_table_print(table, stdout);

@@ -209,14 +209,14 @@ bool kkt_content_has_chunks(const kkt_view *view, const char *kernel) {
 
 static void add_winners(const kkt_view *view, const char *kernel, kkt_document *document) {
     static const char *const headings[] = {
-        "Problem",         "#C",         "Configuration", "#Time, us",  "#Ties",
-        "#Relative error", "#Tolerance", "#Energy, mJ",   "Provenance", NULL};
+        "Problem",         "#C",         "Style",       "Configuration", "#Time, us", "#Ties",
+        "#Relative error", "#Tolerance", "#Energy, mJ", "Provenance",    NULL};
     kkt_document_heading(document, 3, "%s: winners and ties", kernel);
     kkt_block *table =
         kkt_document_table(document,
                            kkt_content_has_chunks(view, kernel)
-                               ? "The best configuration of each problem and chunk size"
-                               : "The best configuration of each problem",
+                               ? "The best configuration of each problem, chunk size and style"
+                               : "The best configuration of each problem and style",
                            headings);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
@@ -226,6 +226,7 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         row->strong = kkt_content_stands(view, entry);
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
         kkt_content_chunk(document, row, entry->chunk);
+        kkt_document_cell(document, row, "%s", entry->style);
         kkt_document_cell(document, row, "%s",
                           short_config(view, kernel, entry->config, document->arena));
         char time[32];
@@ -253,18 +254,18 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
                             short_config(view, kernel, entry->ties[t], document->arena));
         if (entry->tie_count > TIES_SHOWN)
             kkt_text_printf(&ties, "; and %zu more", entry->tie_count - TIES_SHOWN);
-        const char *summary = kkt_arena_printf(document->arena, "Ties of %s, %s",
+        const char *summary = kkt_arena_printf(document->arena, "Ties of %s, style %s, %s",
                                                kkt_content_problem(view, entry, document->arena),
-                                               place_of(entry, document->arena));
+                                               entry->style, place_of(entry, document->arena));
         kkt_document_folded(document, summary, "%s.", kkt_text_get(&ties));
         kkt_text_free(&ties);
     }
 }
 
 static void add_provenance(const kkt_view *view, kkt_document *document) {
-    static const char *const headings[] = {"Kernel",        "Problem",         "#C",   "Provenance",
-                                           "Measured on",   "Driver",          "Date", "#Samples",
-                                           "Kernel source", "Why it is stale", NULL};
+    static const char *const headings[] = {"Kernel",     "Style",         "Problem",         "#C",
+                                           "Provenance", "Measured on",   "Driver",          "Date",
+                                           "#Samples",   "Kernel source", "Why it is stale", NULL};
     kkt_document_heading(document, 2, "Where every number comes from");
     kkt_document_paragraph(
         document, "Registers and shared memory: from the compiler where the provenance is not "
@@ -279,6 +280,7 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
             continue;
         kkt_row *row = kkt_document_row(document, table);
         kkt_document_cell(document, row, "%s", entry->kernel);
+        kkt_document_cell(document, row, "%s", entry->style);
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
         kkt_content_chunk(document, row, entry->chunk);
         kkt_document_cell(document, row, "%s", kkt_provenance_name(entry->provenance));

@@ -13,6 +13,9 @@ run=(tune kkt_solve --arch sm90 --backend replay --budget "evals=1,seconds=1" --
 
 expect 0 "${run[@]}" --problem tokens=1024
 [[ $(sed -n 3p .out) == *" tokens=1024 "* ]] || die "the problem that was asked for is not the first"
+# A configuration means nothing without its style.
+[[ $(sed -n 2p .out) == *"provenance  style  "* && $(sed -n 3p .out) == *" materialized "* ]] ||
+    die "the style of a result is not told"
 has "$out" "tier replayed, all of it stale (kernel source changed: 000000000000 then, "
 expect 0 "${run[@]}" --problem tokens=1024 --json
 json 'd["best"][0]["problem"]["tokens"] == 1024 and len(d["best"]) > 5'

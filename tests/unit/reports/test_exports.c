@@ -352,6 +352,8 @@ static void test_html_and_markdown_agree(void **state) {
                                  "time (71 us)"));
     assert_non_null(strstr(said, "over the 3 entries with a time"));
     assert_non_null(strstr(said, "Ties of"));
+    assert_non_null(strstr(said, ", style materialized, C = ")); /* whose ties */
+    assert_non_null(strstr(said, "| Problem | C | Style | Configuration |"));
     kkt_text_free(&html);
     kkt_text_free(&markdown);
 }
