@@ -63,18 +63,25 @@ static void compare(const kkt_arch *arch, const kkt_occupancy_request *request) 
     kkt_occupancy ours;
     cudaOccResult theirs = ask_oracle(arch, request);
     kkt_occupancy_compute(arch, request, &ours);
-    int same = ours.blocks_per_sm == theirs.activeBlocksPerMultiprocessor &&
-               ours.limits[KKT_LIMIT_REGISTERS] == theirs.blockLimitRegs &&
-               ours.limits[KKT_LIMIT_SHARED_MEMORY] == bounded(theirs.blockLimitSharedMem, arch) &&
-               ours.limits[KKT_LIMIT_THREADS] == theirs.blockLimitWarps &&
-               ours.limits[KKT_LIMIT_BLOCKS] == theirs.blockLimitBlocks &&
-               ours.limits[KKT_LIMIT_BARRIERS] == bounded(theirs.blockLimitBarriers, arch);
-    if (!same)
-        fail_msg("%s: %d threads, %d registers, %lld + %lld bytes, %d barriers: %d blocks here, "
-                 "%d by cuda_occupancy.h",
-                 arch->name, request->threads, request->registers, (long long)request->dynamic_smem,
-                 (long long)request->static_smem, request->barriers, ours.blocks_per_sm,
-                 theirs.activeBlocksPerMultiprocessor);
+    const struct {
+        const char *what;
+        int ours, theirs;
+    } sides[] = {
+        {"registers", ours.limits[KKT_LIMIT_REGISTERS], theirs.blockLimitRegs},
+        {"shared memory", ours.limits[KKT_LIMIT_SHARED_MEMORY],
+         bounded(theirs.blockLimitSharedMem, arch)},
+        {"threads", ours.limits[KKT_LIMIT_THREADS], theirs.blockLimitWarps},
+        {"blocks", ours.limits[KKT_LIMIT_BLOCKS], theirs.blockLimitBlocks},
+        {"barriers", ours.limits[KKT_LIMIT_BARRIERS], bounded(theirs.blockLimitBarriers, arch)},
+        {"all limits", ours.blocks_per_sm, theirs.activeBlocksPerMultiprocessor},
+    };
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        if (sides[i].ours != sides[i].theirs)
+            fail_msg("%s: %d threads, %d registers, %lld + %lld bytes, %d barriers: %s give %d "
+                     "blocks here, %d by cuda_occupancy.h",
+                     arch->name, request->threads, request->registers,
+                     (long long)request->dynamic_smem, (long long)request->static_smem,
+                     request->barriers, sides[i].what, sides[i].ours, sides[i].theirs);
     assert_int_equal(ours.warps_per_sm, ours.blocks_per_sm * ((request->threads + 31) / 32));
     assert_int_equal(ours.limits[ours.limiter], ours.blocks_per_sm);
 }

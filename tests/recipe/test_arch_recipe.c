@@ -15,19 +15,19 @@ static void test_found(void **state) {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_error err = {0};
-    assert_int_equal(kkt_arch_parse("6.4", &arch, &err), KKT_OK);
-    assert_string_equal(arch->name, "sm64");
+    assert_int_equal(kkt_arch_parse("16.4", &arch, &err), KKT_OK);
+    assert_string_equal(arch->name, "sm164");
     assert_int_equal(kkt_device_parse("X1", arch, &device, &err), KKT_OK);
     assert_ptr_equal(kkt_device_first(arch), device);
     assert_ptr_equal(kkt_device_by_full_name("NVIDIA X1 80GB"), device);
     assert_int_equal(kkt_arch_parse("sm42", &arch, &err), KKT_ERR_INPUT);
-    assert_non_null(strstr(err.message, "sm64"));
+    assert_non_null(strstr(err.message, "sm164"));
     assert_non_null(kkt_arch_find("sm90")); /* the others are still there */
 }
 
 /* False: the style needs what the new architecture has not, and the reason names it. */
 static bool predict_defaults(const kkt_kernel *kernel, const kkt_variant *variant) {
-    const kkt_arch *arch = kkt_arch_find("sm64");
+    const kkt_arch *arch = kkt_arch_find("sm164");
     kkt_values problem, config;
     kkt_footprint footprint;
     kkt_prediction prediction;
@@ -35,7 +35,7 @@ static bool predict_defaults(const kkt_kernel *kernel, const kkt_variant *varian
     kkt_params_defaults(&kernel->problem, &problem);
     kkt_params_defaults(&variant->params, &config);
     if (!variant->applicable(&problem, &config, arch, reason, sizeof reason)) {
-        if (strncmp(reason, "sm64 has no ", 12) != 0)
+        if (strncmp(reason, "sm164 has no ", 13) != 0)
             fail_msg("%s: %s", kernel->name, reason);
         return false;
     }
@@ -62,7 +62,7 @@ static void test_every_kernel_predicted(void **state) {
         for (size_t v = 0; v < kernels[k]->variant_count; ++v)
             predicted += predict_defaults(kernels[k], kernels[k]->variants[v]);
         if (predicted == 0)
-            fail_msg("%s: no style is for sm64", kernels[k]->name);
+            fail_msg("%s: no style is for sm164", kernels[k]->name);
     }
 }
 
