@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/args.h"
+#include "cli/kernel_help.h"
 #include "cli/output.h"
 #include "tuner/compile/pool.h"
 #include "tuner/measure/backend.h"
@@ -30,10 +31,13 @@ static void print_overview(FILE *out) {
         if (*commands[i]->name)
             fprintf(out, "  %-10s  %s\n", commands[i]->name, commands[i]->summary);
     }
-    fputs("\nkkttune COMMAND --help tells the options of one.\n", out);
+    fputs("\nkkttune COMMAND --help tells the options of one; with a kernel's name, as in\n"
+          "kkttune explain gemm --help, the kernel's problem keys and parameters as well.\n",
+          out);
 }
 
-static kkt_status answer(const char *question, const kkt_command *command) {
+static kkt_status answer(const char *question, const kkt_command *command, int argc,
+                         char *const *argv) {
     if (strcmp(question, "--version") == 0) {
         puts("kkttune " KKT_VERSION);
         return KKT_OK;
@@ -42,8 +46,10 @@ static kkt_status answer(const char *question, const kkt_command *command) {
         print_overview(stdout);
         putchar('\n');
     }
-    if (command)
+    if (command) {
         kkt_args_print_help(command, stdout);
+        kkt_kernel_help(command, argc, argv, stdout);
+    }
     return KKT_OK;
 }
 
@@ -76,7 +82,7 @@ static kkt_status run(int argc, char *const *argv, kkt_error *err) {
     if (word && !command)
         return fail_command(argv[1], err);
     if (question)
-        return answer(question, command);
+        return answer(question, command, argc - skipped, argv + skipped);
     if (!command)
         return fail_command(argv[1], err);
     kkt_arena *arena = kkt_arena_open();

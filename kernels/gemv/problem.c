@@ -57,7 +57,9 @@ int64_t kkt_gemv_lda(const kkt_values *problem) {
 bool kkt_gemv_problem_valid(const kkt_values *problem, char *reason, size_t size) {
     const int64_t lda = kkt_gemv_lda(problem), least = row_elements(problem);
     if (lda < least) {
-        snprintf(reason, size, "lda %" PRId64 " is below the %" PRId64 " elements of a stored row",
+        snprintf(reason, size,
+                 "lda %" PRId64 " is below the %" PRId64
+                 " elements of a stored row; 0 is no padding",
                  lda, least);
         return false;
     }

@@ -22,6 +22,24 @@ for command in $commands; do
     expect 0 "$command" --version
 done
 
+# With a kernel's name: its tables, wherever they mean something.
+expect 0 explain gemm --help
+has "$out" "usage: kkttune explain"
+has "$out" "problem keys of gemm:"
+has "$out" "nn, nt, tn, tt; default nn"
+has "$out" "1 to 4194304; default 4096"
+has "$out" "parameters of gemm, style warp_specialized:"
+has "$out" "cooperative, ping_pong; default cooperative"
+has "$out" "default 0; has an effect where routine is lt_matmul"
+expect 0 lookup --arch sm90 kkt_solve --help
+has "$out" "problem keys of kkt_solve:"
+[[ $out != *"parameters of"* ]] || die "a look-up takes no configuration"
+for arguments in "list gemm" "tune gdn_t" "explain gem"; do
+    # shellcheck disable=SC2086 # words
+    expect 0 $arguments --help
+    [[ $out != *"problem keys of"* ]] || die "'$arguments' names no kernel"
+done
+
 expect 2
 has "$err" "usage: kkttune"
 [ -z "$out" ] || die "usage belongs on standard error here"

@@ -229,7 +229,8 @@ static void problems_that_cannot_be_are_refused(void **state) {
     char reason[200] = "";
     kkt_values p = problem_of("k=100,lda=99");
     assert_false(kkt_kernel_problem_valid(family(), &p, reason, sizeof reason));
-    assert_string_equal(reason, "lda 99 is below the 100 elements of a stored row");
+    assert_string_equal(reason,
+                        "lda 99 is below the 100 elements of a stored row; 0 is no padding");
     p = problem_of("m=268435456,k=268435456");
     assert_false(kkt_kernel_problem_valid(family(), &p, reason, sizeof reason));
     p = problem_of("m=100,k=200,lda=100,layout=t");
