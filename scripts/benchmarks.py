@@ -15,6 +15,13 @@ PRECISE = ("bf16x3", "fp32")  # couplings of kkt_solve that keep about fp32's di
 
 TIMED = """SELECT * FROM results WHERE outcome = 'ok' AND provenance IN ('measured', 'replayed')
            AND time_us IS NOT NULL"""
+CLOCKS = """SELECT p.kernel, g.style, p.text AS problem, g.text AS config,
+                   r.sm_clock_mhz AS mhz
+            FROM best_runs f JOIN runs r ON r.id = f.run_id
+            JOIN candidates c ON c.id = f.candidate_id
+            JOIN problems p ON p.id = c.problem_id
+            JOIN configurations g ON g.id = c.configuration_id
+            WHERE r.sm_clock_mhz IS NOT NULL"""
 PIPELINES = """SELECT * FROM pipelines WHERE outcome = 'ok' AND time_us IS NOT NULL
                AND provenance IN ('measured', 'replayed')"""
 
@@ -180,22 +187,34 @@ def routines(found):
     return fastest
 
 
-def beside_library(groups, library, reads):
+def clocks_of(path):
+    """{(kernel, style, problem, configuration): SM clock in MHz when it was timed}"""
+    return {(r["kernel"], r["style"], r["problem"], r["config"]): r["mhz"]
+            for r in rows(path, CLOCKS)}
+
+
+def beside_library(groups, library, reads, clocks):
     """Each problem's best of every write style against the vendor's library, in one run."""
+    def clock(row):
+        mhz = clocks.get((row["kernel"], row["style"], row["problem"], row["config"]))
+        return f"{mhz:.0f}" if mhz else ""
+
     lines = []
     for key, group in groups.items():
         for base in library.get((key[0], *key[2:]), {}).values():
             w = group[0]
             lines.append([key[0], key[1].replace("_", " "), name(key[2]), shown(key[3]),
-                          f"{w['time_us']:.1f}", rate(w, reads), f"{base['time_us']:.1f}",
-                          rate(base, reads), f"{base['time_us'] / w['time_us']:.2f}",
+                          f"{w['time_us']:.1f}", rate(w, reads), clock(w),
+                          f"{base['time_us']:.1f}", rate(base, reads), clock(base),
+                          f"{base['time_us'] / w['time_us']:.2f}",
                           without_chunk(base["config"])])
     if lines:
         print("## Beside the library\n")
         print("The vendor's library on the same problem, verified and timed in the same run; "
-              "above 1 the kernel is ahead.\n")
-        table(["kernel", "style", "problem", "C", "us", "", "library us", "", "library / kernel",
-               "library's routine"], lines)
+              "above 1 the kernel is ahead. Where the clocks differ, the card's power limit was met "
+              "while one of the two was timed, and the ratio says little.\n")
+        table(["kernel", "style", "problem", "C", "us", "", "SM MHz", "library us", "",
+               "SM MHz", "library / kernel", "library's routine"], lines)
 
 
 def pipelines(path):
@@ -300,7 +319,7 @@ def main():
     groups = best(found)
     winners(groups, copies)
     precise(found, copies)
-    beside_library(groups, library, moves_of(options.reads))
+    beside_library(groups, library, moves_of(options.reads), clocks_of(options.first))
     pipelines(options.first)
     if options.peers:
         beside = options.beside or options.first
