@@ -64,8 +64,13 @@ static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const k
                             (*views)->arch->name, arch->name);
         return status;
     }
-    if (path == NULL && !kkt_file_exists("kkttune.db"))
+    if (path == NULL && !kkt_file_exists("kkttune.db")) {
+        fprintf(stderr,
+                "there is no kkttune.db in this folder: the model answers; 'kkttune tune %s --arch "
+                "%s' makes one, --db names another\n",
+                kernel->name, arch->name);
         return KKT_OK;
+    }
     kkt_status status = kkt_db_open(path != NULL ? path : "kkttune.db", KKT_DB_READ, db, err);
     return status != KKT_OK ? status
                             : kkt_lookup_views(*db, kkt_freshness_make(arena, NULL), arch, device,

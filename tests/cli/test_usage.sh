@@ -61,6 +61,7 @@ for option in --out --db --cache --arch --seed --log; do
     refuses 2 "option $option has an empty value" tune kkt_solve "$option="
 done
 expect 0 lookup kkt_solve --arch sm90 --problem "" # all keys at their defaults
+has "$err" "no kkttune.db in this folder: the model answers; 'kkttune tune kkt_solve --arch sm90'"
 [ "$(find . -mindepth 1 ! -name '.out' ! -name '.err')" = "" ] || die "files were left behind"
 refuses 2 "unknown list '--json'" list -- --json
 refuses 2 "unknown command '?[31m'" $'\e[31m'
