@@ -63,7 +63,8 @@ typedef struct kkt_footprint {
     int chunk;                /* 0 where the kernel has none */
     int64_t tokens;           /* what per-token figures divide by; 1 where there are none */
     int64_t blocks;           /* of the grid, all launches */
-    int64_t chunks_per_block; /* how often a block runs its chain */
+    int64_t chunks_per_block; /* how often a block runs its chain; the one that does most often */
+    double all_chunks;        /* how often all blocks do; 0: blocks x chunks_per_block */
     int threads;              /* per block */
     int cluster;              /* blocks of a cluster; 1: none */
     int barriers;             /* named barriers a block uses */
@@ -76,15 +77,18 @@ typedef struct kkt_footprint {
     kkt_role roles[KKT_FOOTPRINT_ROLES];
     int step_count;
     kkt_step steps[KKT_FOOTPRINT_STEPS];
+    double wait_cycles;        /* a chunk, of a warp for its own stores before it may go on */
     int64_t static_smem_bytes; /* beyond the buffers: barriers and small arrays declared static */
 
     /* Totals over the launch. */
     double hbm_read_bytes, hbm_write_bytes; /* each input once, or again where L2 cannot keep it;
                                                each output once */
+    double hbm_again_bytes;                 /* of these, reads that are expected again: no bound */
     double run_bytes;                       /* that lie together of what a block reads at once; 0:
                                                too many to matter */
     double l2_read_bytes;                   /* what the blocks ask of L2, reuse included */
     double smem_wavefronts;                 /* 128-byte passes of the shared-memory pipe, all SMs */
+    double wgmma_wavefronts;  /* the same by wgmma's operands, which no warp asks for */
     double global_wavefronts; /* its passes that counters of shared memory leave out: cp.async, and
                                  global loads and stores that touch several lines each */
     double tensor_flop;       /* on tensor cores, bf16/fp16 rate */

@@ -40,10 +40,12 @@ typedef struct kkt_prediction {
 
 /* Constants of the time model: what is reached of each peak, and latencies. */
 typedef struct kkt_time_constants {
-    double hbm_efficiency; /* share of the theoretical peak that a copy reaches */
-    double l2_efficiency;  /* of the SMs' ports to L2 */
+    double hbm_efficiency;   /* share of the theoretical peak that a copy reaches */
+    double l2_efficiency;    /* of the SMs' ports to L2 */
+    double wgmma_efficiency; /* of the shared-memory pipe, by wgmma alone */
     double smem_efficiency, tensor_efficiency, fp32_efficiency, issue_efficiency;
     double launch_us;      /* an empty launch, and what starting and draining the SMs adds */
+    double start_share;    /* of the first round of blocks that come and go, four an SM */
     double run_cost_bytes; /* what beginning a run of neighbouring bytes costs memory, in bytes */
     double load_latency_cycles;
     double step_cycles[KKT_STEP_KIND_COUNT]; /* latency of one dependent step */

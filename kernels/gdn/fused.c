@@ -13,12 +13,15 @@ static double l2_bytes(const kkt_attention *a, int64_t splits, int64_t t_bytes, 
             (double)((scalars + t_bytes) * splits));
 }
 
-/* The inverse by recursion, and K K^T: of families that compute T. */
+/* The inverse by recursion, and K K^T: of families that compute T. Where warps of their own solve
+ * they are chunks ahead, and the state waits for none of their steps. */
 static void inverse_work(const kkt_attention *a, int64_t c, double split_chunks,
                          kkt_footprint *out) {
     const double levels = (double)kkt_inverse_levels(c, BASE);
     out->tensor_flop += split_chunks * (double)(2 * c * c * a->dk);
     out->fp32_flop += split_chunks * 2 * (double)kkt_inverse_fma_recursive(c, BASE);
+    if (out->style == KKT_STYLE_WARP_SPECIALIZED)
+        return;
     kkt_footprint_step(out, KKT_STEP_SUBSTITUTION,
                        (double)kkt_inverse_chain_recursive(c, BASE) - 2 * levels, BASE / 2.0);
     kkt_footprint_step(out, KKT_STEP_COUPLING, 2 * levels, BASE);

@@ -91,8 +91,10 @@ void kkt_gemm_reread(const kkt_values *problem, const kkt_values *config, const 
     const int64_t across = divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
     const int64_t filled = (int64_t)device->sm_count.value * resident / across;
     const int64_t rows = group > filled ? group : filled;
-    if (matrix_bytes(&b) > device->l2_bytes.value / 2)
-        out->hbm_read_bytes += matrix_bytes(&b) * (double)(divide_up(down, rows) - 1);
+    if (matrix_bytes(&b) <= device->l2_bytes.value / 2)
+        return;
+    out->hbm_again_bytes = matrix_bytes(&b) * (double)(divide_up(down, rows) - 1);
+    out->hbm_read_bytes += out->hbm_again_bytes;
 }
 
 /* ---- compiling and launching ---- */

@@ -144,6 +144,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double steps = tiles * (double)s.k_steps / (double)(s.cluster_k * s.split_k);
     out->blocks = s.grid;
     out->chunks_per_block = divide_up(s.tiles, s.grid) * s.steps;
+    out->all_chunks = (double)(s.tiles * s.steps);
     out->cluster = (int)s.cluster;
     out->barriers = s.ping_pong ? 6 : 4;
     out->min_blocks = 1;
@@ -151,8 +152,10 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     shared_memory(&s, out);
     chain(&s, arch, out);
     out->l2_read_bytes -= shared_loads(problem, &s);
-    out->hbm_read_bytes += read_again(problem, &s, arch);
-    out->smem_wavefronts = steps * step_passes(&s) + tiles * tile_passes(&s);
+    out->hbm_again_bytes = read_again(problem, &s, arch);
+    out->hbm_read_bytes += out->hbm_again_bytes;
+    out->wgmma_wavefronts = steps * step_passes(&s);
+    out->smem_wavefronts = tiles * tile_passes(&s);
     out->tensor_flop = steps * 2 * (double)(s.bm * s.bn * s.bk);
     out->instructions += steps * step_instructions(&s) + tiles * tile_instructions(&s);
 }

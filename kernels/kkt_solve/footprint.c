@@ -242,4 +242,5 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
     out->smem_wavefronts = (double)units * kkt_solve_total_wavefronts(&wavefronts);
     out->blocks = kkt_solve_blocks(p, c, arch);
     out->chunks_per_block = (units + out->blocks - 1) / out->blocks;
+    out->all_chunks = (double)units;
 }
