@@ -189,6 +189,10 @@ static void add_table(kkt_footprint *fp, const char *name, int64_t each) {
     kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, name, fp->threads, each, 4);
 }
 
+/* With x in shared memory a loop over single elements waits for nothing but A: the compiler unrolls
+ * it as far as it likes. */
+#define UNROLLED_REGISTERS 78
+
 /* Registers that the compiler takes where nothing holds it back: least squares of the relative
  * error over 106 configurations (sm_90a, NVRTC 13.0), all within 28 %. `a` and `factors` are the
  * words of A and x in flight. Loops over one or two vectors it unrolls further by itself. Where x
@@ -202,6 +206,8 @@ static double expected_registers(const kkt_values *problem, const kkt_values *co
     const bool naive = c[KKT_GEMV_ROW_THREADS] == 1 && c[KKT_GEMV_VEC] == 1;
     const bool shifted = alike(problem, config) > 1;
     const bool picked = shifted && c[KKT_GEMV_X_PLACE] == KKT_GEMV_X_GLOBAL;
+    if (!picked && c[KKT_GEMV_X_PLACE] == KKT_GEMV_X_SHARED && unroll * vec == 1)
+        return UNROLLED_REGISTERS;
     const bool short_loop =
         !shifted && c[KKT_GEMV_VEC] == 8 && rows_each(config) * c[KKT_GEMV_UNROLL] <= 2;
     return 23.5 + 0.52 * a + 1.87 * factors + 7.17 * (double)rows_each(config) +

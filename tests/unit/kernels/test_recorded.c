@@ -109,7 +109,8 @@ static void check_row(totals *t, const kkt_json *line) {
         print_error("%lld B of shared memory predicted, %.0f B launched: %s\n",
                     (long long)p.smem_bytes, dynamic + fixed, config_text);
     }
-    if (kkt_json_real(build, "registers", &registers))
+    /* Tables that do not fit may leave the registers altogether: no number is expected then. */
+    if (!p.spills && kkt_json_real(build, "registers", &registers))
         add(&t->registers, p.registers, registers);
 }
 
