@@ -23,6 +23,7 @@ static void add_row(const kkt_view *view, const kkt_entry *entry, kkt_document *
     kkt_row *row = kkt_document_row(document, table);
     kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
     kkt_content_chunk(document, row, entry->chunk);
+    kkt_document_cell(document, row, "%s", entry->style);
     kkt_document_cell(document, row, "%s", kkt_content_config(view, entry, document->arena));
     kkt_document_cell(document, row, "%s", kkt_content_real(entry->hbm_bytes / 1e6, predicted));
     kkt_document_cell(document, row, "%s", kkt_content_real(entry->hbm_bytes_counted / 1e6, bytes));
@@ -63,9 +64,9 @@ static void add_reason(const kkt_view *view, const char *kernel, kkt_document *d
 }
 
 void kkt_content_counters(const kkt_view *view, const char *kernel, kkt_document *document) {
-    static const char *const headings[] = {"Problem",       "#C",          "Configuration",
-                                           "#Predicted MB", "#Counted MB", "#Difference %",
-                                           "Note",          NULL};
+    static const char *const headings[] = {
+        "Problem",       "#C",   "Style", "Configuration", "#Predicted MB", "#Counted MB",
+        "#Difference %", "Note", NULL};
     kkt_block *table = NULL;
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];

@@ -43,8 +43,8 @@ static kkt_block *make_table(const effects *e) {
         e->best->kernel);
     return kkt_document_table(
         e->document,
-        kkt_arena_printf(e->document->arena, "Change of time, %s",
-                         kkt_content_problem(e->view, e->best, e->document->arena)),
+        kkt_arena_printf(e->document->arena, "Change of time, %s, style %s",
+                         kkt_content_problem(e->view, e->best, e->document->arena), e->best->style),
         headings);
 }
 
