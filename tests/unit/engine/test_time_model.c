@@ -25,6 +25,7 @@ enum { ROWS_MAX = 4096 };
 /* A timed configuration. */
 typedef struct row {
     uint64_t group;   /* hash of problem and chunk */
+    char family[64];  /* kernel, style */
     double log_ratio; /* log(predicted / measured) */
     double predicted, measured;
 } row;
@@ -86,6 +87,8 @@ static void add(errors *all, const kkt_identity *id, double measured) {
                                     .log_ratio = log(prediction.predicted_us / measured),
                                     .predicted = prediction.predicted_us,
                                     .measured = measured};
+    row *last = &all->rows[all->count - 1];
+    snprintf(last->family, sizeof last->family, "%s, %s", id->kernel, id->style);
     if (prediction.lower_bound_us / measured > all->above) {
         all->above = prediction.lower_bound_us / measured;
     }
@@ -134,6 +137,32 @@ static int ascending(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+static int by_family(const void *left, const void *right) {
+    const row *a = left, *b = right;
+    const int order = strcmp(a->family, b->family);
+    const double x = fabs(a->log_ratio), y = fabs(b->log_ratio);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* A line for each family and style: of its errors, ascending, the half and nine tenths. */
+static void print_families(errors *all) {
+    qsort(all->rows, all->count, sizeof *all->rows, by_family);
+    print_message("| kernel, style | rows | mean predicted / measured | half within | nine in ten "
+                  "within |\n|---|---:|---:|---:|---:|\n");
+    for (size_t first = 0, end; first < all->count; first = end) {
+        const row *rows = &all->rows[first];
+        double sum = 0;
+        for (end = first; end < all->count && strcmp(all->rows[end].family, rows->family) == 0;
+             end++) {
+            sum += all->rows[end].log_ratio;
+        }
+        const size_t count = end - first;
+        print_message("| %s | %zu | %.2f | %.0f %% | %.0f %% |\n", rows->family, count,
+                      exp(sum / (double)count), 100 * expm1(fabs(rows[(count - 1) / 2].log_ratio)),
+                      100 * expm1(fabs(rows[9 * (count - 1) / 10].log_ratio)));
+    }
+}
+
 /* Of all pairs of one problem and chunk whose times differ by a tenth: the share that the model
  * puts in the right order. By chance it were a half. */
 static double ordered_share(const errors *all) {
@@ -177,6 +206,7 @@ static void what_ships(void **state) {
     assert_non_null(all);
     read_shipped(all);
     judge(all, "shipped");
+    print_families(all);
     free(all);
 }
 

@@ -32,6 +32,7 @@ typedef struct shares {
 typedef struct tally {
     int rows, right, wrong;
     int named[KKT_LIMIT_COUNT]; /* right ones, by what was named */
+    int styles[2][8][2];        /* of gemm and gemv, by style: rows, right ones */
 } tally;
 
 static double counter(const kkt_json *run, const char *name) {
@@ -113,9 +114,12 @@ static void check_row(tally *t, const char *device_name, const kkt_json *line) {
     kkt_prediction p;
     variant->footprint(&problem, &config, arch, &fp);
     kkt_predict(&fp, arch, device, NULL, &p);
+    int *of_style = t->styles[strcmp(kernel_name, "gemv") == 0][style->id];
     t->rows++;
+    of_style[0]++;
     if (named_right(&s, &fp, p.limiter)) {
         t->right++;
+        of_style[1]++;
         t->named[p.limiter]++;
         return;
     }
@@ -151,6 +155,11 @@ static void print_tally(const tally *t, const char *what) {
         if (t->named[i] > 0)
             print_message(" %s %d", kkt_limiter_name((kkt_limiter)i), t->named[i]);
     print_message("\n");
+    for (int i = 0; i < 16; i++)
+        if (t->styles[i / 8][i % 8][0] > 0)
+            print_message("| %s, %s | %d | %d |\n", i / 8 ? "gemv" : "gemm",
+                          kkt_style_get((kkt_style_id)(i % 8))->name, t->styles[i / 8][i % 8][0],
+                          t->styles[i / 8][i % 8][1]);
 }
 
 static void recorded_rows_agree(void **state) {
