@@ -1,5 +1,6 @@
 #include "tuner/engine/session.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,18 @@ double session_seconds(const session *s) {
     return kkt_clock_seconds() - s->start_s;
 }
 
-/* A share of a budget of seconds is kept for the pipelines, which are timed last. */
+/* Shares of a budget of seconds are kept for the pipelines, which are timed last, and for finals
+ * that wait until the last style was searched. */
 static const double PIPELINES_SHARE = 0.15;
+static const double FINALS_SHARE = 0.1;
 
 bool session_time_left(const session *s) {
     bool pipelines_follow =
         s->backend_type && s->backend_type->chain && !s->options->kernel && !s->timing_pipelines;
-    double seconds = s->options->budget_seconds * (pipelines_follow ? 1 - PIPELINES_SHARE : 1);
-    return s->options->budget_seconds <= 0 || session_seconds(s) < seconds;
+    bool finals_follow = s->shared_finals && !s->holding_finals && !s->timing_pipelines;
+    double part = 1 - (pipelines_follow ? PIPELINES_SHARE : 0) - (finals_follow ? FINALS_SHARE : 0);
+    double seconds = s->options->budget_seconds;
+    return seconds <= 0 || session_seconds(s) < seconds * part;
 }
 
 void session_progress(const session *s, const char *phase, int64_t done, int64_t total,
@@ -59,6 +64,7 @@ kkt_status session_open_task(session *s, const kkt_kernel *kernel, const kkt_var
     memset(t, 0, sizeof *t);
     t->fixed = fixed;
     t->evals = EVALS_PER_TASK;
+    t->best_us = (double)INFINITY;
     t->kernel = kernel;
     t->variant = variant;
     kkt_params_defaults(&kernel->problem, &t->problem);
@@ -107,28 +113,28 @@ static bool wanted(const session *s, const kkt_variant *variant) {
            kkt_params_parse(&variant->params, s->options->fixed, &config, NULL, NULL) == KKT_OK;
 }
 
-static kkt_status add_variant(session *s, const kkt_kernel *kernel, const kkt_variant *variant,
+/* Baselines come first: finals of the other styles have their fastest calls beside them. */
+static kkt_status add_problem(session *s, const kkt_kernel *kernel, const char *problem,
                               kkt_error *err) {
-    kkt_status status = KKT_OK;
-    if (s->options->problem) {
-        return session_add_task(s, kernel, variant, s->options->problem, err);
-    }
-    for (size_t p = 0; kernel->default_problems[p] && status == KKT_OK; p++) {
-        status = session_add_task(s, kernel, variant, kernel->default_problems[p], err);
-    }
-    return status;
-}
-
-/* Baselines come first: what their small spaces leave of a budget goes to the others. */
-static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *err) {
     kkt_status status = KKT_OK;
     for (int baselines = 1; baselines >= 0; baselines--) {
         for (size_t v = 0; v < kernel->variant_count && status == KKT_OK; v++) {
             const kkt_variant *variant = kernel->variants[v];
             if ((variant->library != NULL) == baselines && wanted(s, variant)) {
-                status = add_variant(s, kernel, variant, err);
+                status = session_add_task(s, kernel, variant, problem, err);
             }
         }
+    }
+    return status;
+}
+
+static kkt_status add_kernel(session *s, const kkt_kernel *kernel, kkt_error *err) {
+    kkt_status status = KKT_OK;
+    if (s->options->problem) {
+        return add_problem(s, kernel, s->options->problem, err);
+    }
+    for (size_t p = 0; kernel->default_problems[p] && status == KKT_OK; p++) {
+        status = add_problem(s, kernel, kernel->default_problems[p], err);
     }
     return status;
 }
@@ -220,50 +226,14 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
                     reason ? reason : "the space is empty");
 }
 
-/* Beside other styles a baseline takes a quarter of its share of a budget of evals at most: they
- * are for searching. */
-enum { BASELINE_PART = 4 };
-
-/* How many candidates a task may try of `left` that it shares with the tasks behind it. */
-static int64_t equal_share(const session *s, const task *t, int64_t left, int64_t tasks) {
-    int64_t share = left / tasks + (left % tasks != 0);
-    return t->variant->library && !s->options->variant ? share / BASELINE_PART : share;
-}
-
-/* How many candidates each task may try. */
-static void share_budget(session *s) {
-    int64_t left = s->evals_left;
-    for (size_t i = 0; i < s->task_count; i++) {
-        task *t = &s->tasks[i];
-        if (t->left_out) {
-            continue;
-        }
-        int64_t tasks = (int64_t)(s->task_count - i);
-        int64_t share = s->options->exhaustive ? kkt_space_raw_size(t->space) : t->evals;
-        if (s->options->budget_evals > 0) {
-            share = equal_share(s, t, left, tasks);
-        }
-        t->share = share;
-        int64_t most = share < t->points ? share : t->points;
-        left -= s->options->budget_evals > 0 ? most : 0;
-        s->to_try += most;
-    }
-}
-
-static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err) {
-    kkt_status status = KKT_OK;
+static kkt_status search_task(session *s, size_t index, kkt_error *err) {
+    task *t = &s->tasks[index];
     int64_t begun = s->tried;
-    if (s->options->revalidate) {
-        return session_revalidate_task(s, t, err);
-    }
-    int64_t share = t->share;
+    int64_t foreseen = t->share < t->points ? t->share : t->points;
+    int64_t share = session_share(s, index); /* with what earlier tasks left over */
     int64_t most = share < t->points ? share : t->points;
-    if (s->options->budget_evals > 0) { /* what earlier tasks left over is shared, too */
-        share = equal_share(s, t, s->evals_left, (int64_t)tasks);
-        s->to_try -= most;
-        most = share < t->points ? share : t->points;
-        s->to_try += most;
-    }
+    kkt_status status = KKT_OK;
+    s->to_try += most - foreseen;
     if (s->options->retry) {
         status = session_retry_task(s, t, err);
     }
@@ -274,16 +244,39 @@ static kkt_status measure_task(session *s, task *t, size_t tasks, kkt_error *err
     return status;
 }
 
+static kkt_status measure_task(session *s, size_t index, kkt_error *err) {
+    task *t = &s->tasks[index];
+    kkt_status status =
+        s->options->revalidate ? session_revalidate_task(s, t, err) : search_task(s, index, err);
+    return status == KKT_OK ? session_gone_through(s, t, err) : status;
+}
+
+/* How many candidates each task may try, as far as it can be foreseen. */
+static void foresee(session *s) {
+    const int64_t budget = s->evals_left;
+    for (size_t i = 0; i < s->task_count; i++) {
+        task *t = &s->tasks[i];
+        if (!t->left_out) {
+            t->share = session_share(s, i);
+            int64_t most = t->share < t->points ? t->share : t->points;
+            s->evals_left -= s->options->budget_evals > 0 && !t->free ? most : 0;
+            s->to_try += most;
+        }
+    }
+    s->evals_left = budget;
+}
+
 static kkt_status measure_all(session *s, kkt_error *err) {
     kkt_status status = KKT_OK;
+    session_order_tasks(s);
+    session_open_contests(s);
     if (!s->options->revalidate) {
-        share_budget(s);
+        foresee(s);
     }
     for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
-        if (s->tasks[i].left_out) {
-            continue;
+        if (!s->tasks[i].left_out) {
+            status = measure_task(s, i, err);
         }
-        status = measure_task(s, &s->tasks[i], s->task_count - i, err);
     }
     return status == KKT_OK ? session_time_pipelines(s, err) : status;
 }
@@ -366,7 +359,12 @@ void session_close(session *s) {
     for (size_t i = 0; i < s->task_count; i++) {
         session_close_task(&s->tasks[i]);
     }
-    kkt_memory_free(&s->memory);
+    for (size_t i = 0; i < s->contest_count; i++) {
+        session_drop_contest(s->contests[i]);
+    }
+    for (recollection *at = s->recollections; at; at = at->next) {
+        kkt_memory_free(&at->memory);
+    }
     kkt_arena_close(s->arena);
 }
 

@@ -8,6 +8,9 @@
 /* Candidates a kernel and problem where no budget is given. */
 enum { EVALS_PER_TASK = 64 };
 
+/* The styles of a kernel on a problem, and what was measured of them: see session_finals.c. */
+typedef struct contest contest;
+
 /* One kernel variant on one problem. */
 typedef struct task {
     const kkt_kernel *kernel;
@@ -16,13 +19,24 @@ typedef struct task {
     const char *problem_text; /* canonical; in the session's arena */
     const char *fixed;        /* parameters held; NULL: none */
     kkt_space *space;
-    int64_t evals;                /* that it may try where no budget is given */
-    kkt_pointset walked;          /* its points; empty where the space was not walked through */
-    int64_t points;               /* that the model does not reject */
-    int64_t share;                /* of the budget of evals, at most `points` */
+    int64_t evals;       /* that it may try where no budget is given */
+    kkt_pointset walked; /* its points; empty where the space was not walked through */
+    int64_t points;      /* that the model does not reject */
+    double best_us;      /* the best prediction of those points; INFINITY: none */
+    int round;           /* 0 for the style with a problem's best prediction, 1, ... */
+    bool free;        /* a baseline beside other styles: its candidates are no part of a budget */
+    int64_t share;    /* of the budget of evals */
+    contest *contest; /* NULL: it is left out */
     const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
     bool left_out;                /* it calls a library that is not there: nothing is run of it */
 } task;
+
+/* What the searches of a variant found out. */
+typedef struct recollection {
+    const kkt_variant *variant;
+    kkt_search_memory memory;
+    struct recollection *next;
+} recollection;
 
 /* A library that variants of this run call. */
 typedef struct called_library {
@@ -49,9 +63,11 @@ typedef struct session {
     int64_t evals_left; /* of --budget evals; INT64_MAX: none given */
     int64_t next_tag;
     const kkt_search_type *strategy; /* of the task at hand */
-    kkt_search_memory memory;        /* of the tasks before it */
-    const kkt_variant *remembered;   /* what `memory` is about */
-    int64_t tried, to_try;           /* over all tasks, for the progress */
+    recollection *recollections;     /* of the tasks before it, one a variant */
+    contest **contests;              /* in the order of the tasks */
+    size_t contest_count;
+    bool shared_finals, holding_finals; /* some contest has several styles; one is at its finals */
+    int64_t tried, to_try;              /* over all tasks, for the progress */
     bool nothing_left;   /* an earlier run did all that this one would: see session_mark.c */
     double walk_until_s; /* when the walk through a space has to end, in seconds of the run */
     size_t walks_cut;    /* spaces of which only the beginning was walked through in that time */
@@ -195,10 +211,30 @@ kkt_status session_ready_slot(session *s, trial *slot, kkt_error *err);
  * suffix of the policy. */
 kkt_status session_retime(session *s, trial *const *slots, size_t count,
                           const char *const *suffixes, kkt_error *err);
+/* What the searches of a variant found out so far. */
+kkt_search_memory *session_memory(session *s, const kkt_variant *variant);
+/* Searches a task; what it tries enters its contest. */
 kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err);
 /* The same with a search that is open already; closes it. */
 kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t budget,
                              kkt_error *err);
+
+/* session_finals.c. Gives each task its contest: those of one kernel and problem share one. */
+void session_open_contests(session *s);
+/* One for a task that stands alone. */
+contest *session_own_contest(session *s, const task *t);
+void session_drop_contest(contest *c);
+/* A verdict on a candidate of a contest's task, which takes the slot's cubin; `time_us` NaN: it
+ * failed. */
+kkt_status session_enter(const session *s, trial *slot, double time_us, kkt_error *err);
+/* A task was gone through. After the last of its contest the best are timed in turn, and hardware
+ * counters read. */
+kkt_status session_gone_through(session *s, const task *t, kkt_error *err);
+
+/* session_rounds.c. Which of the tasks comes when, and how much of a budget each gets. */
+void session_order_tasks(session *s);
+/* How many candidates task number `index` may try, of what those before it left over. */
+int64_t session_share(const session *s, size_t index);
 
 /* session_pipeline.c, and session_chain.c. The tasks of a pipeline: one for each style of a member,
  * problem, form and chunk size. */

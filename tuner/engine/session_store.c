@@ -370,6 +370,9 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     bool cut = kkt_space_cut(t->space);
     s->walks_cut += cut;
     t->points = t->walked.count;
+    for (int64_t i = 0; i < t->walked.count; i++) {
+        t->best_us = fmin(t->best_us, (double)t->walked.marks[i].predicted_us);
+    }
     s->out->counts.enumerated += t->points + list->total;
     s->out->counts.rejected += list->total;
     int64_t most = 0;

@@ -17,9 +17,12 @@ typedef struct run_request {
     const char *fake; /* options of the fake backend; NULL: no backend at all */
     int64_t evals;
     double seconds;
-    const char *fixed;
+    const char *fixed; /* NULL: PART */
     bool retry;
 } run_request;
+
+/* Of the space: all chunk sizes and ways, and no more than a moment's walk. */
+#define PART "carveout=0,heads_per_block=4,min_blocks=0,persistent=0"
 
 static char folder[] = "/tmp/kkttune-session-XXXXXX";
 
@@ -44,7 +47,7 @@ static kkt_status run_session(const run_request *request, kkt_session_summary *o
                               kkt_error *err) {
     kkt_session_options options = {.problem = "tokens=8192", .budget_evals = request->evals};
     options.budget_seconds = request->seconds;
-    options.fixed = request->fixed;
+    options.fixed = request->fixed ? request->fixed : PART;
     options.retry = request->retry;
     options.arch = kkt_arch_find("sm90");
     options.device = kkt_device_first(options.arch);
@@ -111,7 +114,8 @@ static best_row best_of(const char *path) {
 static void a_budget_of_seconds_covers_the_walk(void **state) {
     (void)state;
     char path[128];
-    run_request request = {.db = in_folder("walk.db", path), .fake = "seed=5", .evals = 1};
+    run_request request = {
+        .db = in_folder("walk.db", path), .fake = "seed=5", .evals = 1, .fixed = ""};
     kkt_session_summary whole;
     kkt_session_summary part;
     assert_int_equal(run_session(&request, &whole, NULL), KKT_OK);
@@ -150,8 +154,13 @@ static void resumes_to_the_same_end(void **state) {
     run_request parts = {.db = in_folder("parts.db", parts_path), .fake = "seed=9", .evals = 40};
     kkt_session_summary summary;
     assert_int_equal(run_session(&whole, &summary, NULL), KKT_OK);
-    parts.seconds = 0.02; /* ends somewhere on the way */
-    assert_int_equal(run_session(&parts, &summary, NULL), KKT_OK);
+    summary.counts.measured = 0;
+    parts.fake = "seed=9,sleep_us=5000"; /* so that it ends somewhere on the way */
+    for (parts.seconds = 0.01; summary.counts.measured == 0; parts.seconds *= 2) {
+        assert_int_equal(run_session(&parts, &summary, NULL), KKT_OK);
+    }
+    assert_true(summary.counts.measured < 40);
+    parts.fake = "seed=9";
     parts.seconds = 0;
     assert_int_equal(run_session(&parts, &summary, NULL), KKT_OK);
     best_row a = best_of(whole_path);
@@ -212,12 +221,12 @@ static void fixed_parameters(void **state) {
     (void)state;
     char path[128];
     run_request request = {
-        .db = in_folder("fixed.db", path), .fake = "", .evals = 8, .fixed = "chunk=32"};
+        .db = in_folder("fixed.db", path), .fake = "", .evals = 8, .fixed = PART ",chunk=32"};
     kkt_session_summary summary;
     assert_int_equal(run_session(&request, &summary, NULL), KKT_OK);
     assert_non_null(strstr(best_of(path).config, "chunk=32,"));
     kkt_error err = {0};
-    request.fixed = "chunk=33";
+    request.fixed = PART ",chunk=33";
     assert_int_equal(run_session(&request, &summary, &err), KKT_ERR_INPUT);
     assert_non_null(strstr(err.message, "33"));
 }
@@ -278,7 +287,7 @@ static void empty_searches(void **state) {
     kkt_error err = {0};
     kkt_session_summary summary;
     run_request request = {
-        .db = in_folder("empty.db", path), .fake = "", .fixed = "couple=tf32,transpose=1"};
+        .db = in_folder("empty.db", path), .fake = "", .fixed = PART ",couple=tf32,transpose=1"};
     assert_int_equal(run_session(&request, &summary, &err), KKT_ERR_MISSING);
     assert_non_null(strstr(err.message, "transpose"));
 }
