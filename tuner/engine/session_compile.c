@@ -229,8 +229,8 @@ static kkt_status settle(session *s, trial *item, kkt_error *err) {
     } else if (item->build.ok) {
         s->out->counts.compiled++;
     } else {
-        session_count_outcome(s, item->build.timed_out ? KKT_OUTCOME_TIMED_OUT
-                                                       : KKT_OUTCOME_BUILD_FAILED);
+        session_count_outcome(
+            s, item, item->build.timed_out ? KKT_OUTCOME_TIMED_OUT : KKT_OUTCOME_BUILD_FAILED);
     }
     kkt_compile_result_free(&item->build);
     memset(&item->build, 0, sizeof item->build);

@@ -168,7 +168,7 @@ kkt_status session_store_run(session *s, trial *slot, const kkt_measure_result *
 kkt_status session_store_rejects(session *s, task *t, kkt_error *err);
 /* Predicts what the database knows of a task's candidates without a prediction (recorded rows). */
 kkt_status session_predict_known(session *s, const task *t, kkt_error *err);
-void session_count_outcome(session *s, kkt_outcome outcome);
+void session_count_outcome(session *s, const trial *slot, kkt_outcome outcome);
 void session_count_reused(session *s, const trial *slot);
 void session_tell(const session *s, const trial *slot, const char *step, kkt_outcome outcome,
                   const char *reason, const kkt_run_record *run);

@@ -73,8 +73,8 @@ static kkt_status measure_slot(session *s, trial *slot, double *time_us, kkt_err
         return status;
     }
     if (needs && !slot->build.ok) {
-        session_count_outcome(s, slot->build.timed_out ? KKT_OUTCOME_TIMED_OUT
-                                                       : KKT_OUTCOME_BUILD_FAILED);
+        session_count_outcome(
+            s, slot, slot->build.timed_out ? KKT_OUTCOME_TIMED_OUT : KKT_OUTCOME_BUILD_FAILED);
         return KKT_OK;
     }
     s->out->counts.compiled += needs;
@@ -87,7 +87,7 @@ static kkt_status measure_slot(session *s, trial *slot, double *time_us, kkt_err
     }
     status = session_store_run(s, slot, &result, "", err);
     if (status == KKT_OK) {
-        session_count_outcome(s, result.run.outcome);
+        session_count_outcome(s, slot, result.run.outcome);
         if (result.run.outcome == KKT_OUTCOME_OK || result.run.outcome == KKT_OUTCOME_NOISY) {
             *time_us = result.run.time_us;
         }

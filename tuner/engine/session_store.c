@@ -249,15 +249,18 @@ void session_tell(const session *s, const trial *slot, const char *step, kkt_out
 }
 
 void session_count_reused(session *s, const trial *slot) {
-    s->out->counts.reused++;
-    s->out->counts.quarantined += slot->known.failed;
+    s->out->counts.reused += !slot->task->free;
+    s->out->counts.quarantined += !slot->task->free && slot->known.failed;
     session_tell(s, slot, "reuse",
                  slot->known.fresh_run ? slot->known.outcome : slot->known.build_outcome, NULL,
                  NULL);
 }
 
-void session_count_outcome(session *s, kkt_outcome outcome) {
+void session_count_outcome(session *s, const trial *slot, kkt_outcome outcome) {
     kkt_session_counts *counts = &s->out->counts;
+    if (slot->task->free) {
+        return; /* a yardstick, no candidate */
+    }
     switch (outcome) {
     case KKT_OUTCOME_OK:
         counts->verified++;
