@@ -5,10 +5,10 @@
  * that cover: among those expected to be fastest the one that shows most parameter values not seen
  * yet. Then a Gaussian process (surrogate.h) learns from the measured times of all groups where
  * expectations are off, and the point of greatest expected improvement over its group's best, times
- * the chance that it works (outlook.h), is next (Jones, Schonlau, Welch 1998). Half of the budget
- * is shared alike; the next quarter goes to whichever group has most to gain. The last is for
- * moves: each group's best with one parameter changed, parameters that were not changed from it yet
- * first. The process is sure of what it has seen no case of, and so would never try those. */
+ * the chance that it works (outlook.h), is next (Jones, Schonlau, Welch 1998). A third of the
+ * budget is shared alike; a little goes to whichever group has most to gain. Half is for moves:
+ * each group's best with one parameter changed, parameters that were not changed from it yet first.
+ * The process is sure of what it has seen no case of, and so would never try those. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +26,9 @@ enum {
     SPREAD = 64,       /* and points at equal steps through all, however slow they seem */
     MODEL_POINTS = 192 /* observations that are kept: a proposal costs the square of it */
 };
-static const double COVER_SHARE = 0.3;   /* of a group's equal share, where nothing is remembered */
-static const double EQUAL_SHARE = 0.5;   /* of a group's equal share that it gets in any case */
-static const double POLISH_SHARE = 0.25; /* of a group's equal share, for moves from its best */
+static const double COVER_SHARE = 0.2;  /* of a group's equal share, where nothing is remembered */
+static const double EQUAL_SHARE = 0.35; /* of a group's equal share that it gets in any case */
+static const double POLISH_SHARE = 0.5; /* of a group's equal share, for moves from its best */
 static const double TUNE_GROWTH = 1.3; /* of the observations, between choices of hyperparameters */
 static const double DOUBT_WEIGHT =
     1.0; /* of -log(chance) beside log(time) when points are ranked */

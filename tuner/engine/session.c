@@ -226,12 +226,17 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
                     reason ? reason : "the space is empty");
 }
 
+/* How many candidates of a share there are. Baselines are none. */
+static int64_t most_of(const task *t, int64_t share) {
+    return t->free ? 0 : share < t->points ? share : t->points;
+}
+
 static kkt_status search_task(session *s, size_t index, kkt_error *err) {
     task *t = &s->tasks[index];
     int64_t begun = s->tried;
-    int64_t foreseen = t->share < t->points ? t->share : t->points;
     int64_t share = session_share(s, index); /* with what earlier tasks left over */
-    int64_t most = share < t->points ? share : t->points;
+    int64_t foreseen = most_of(t, t->share);
+    int64_t most = most_of(t, share);
     kkt_status status = KKT_OK;
     s->to_try += most - foreseen;
     if (s->options->retry) {
@@ -258,8 +263,8 @@ static void foresee(session *s) {
         task *t = &s->tasks[i];
         if (!t->left_out) {
             t->share = session_share(s, i);
-            int64_t most = t->share < t->points ? t->share : t->points;
-            s->evals_left -= s->options->budget_evals > 0 && !t->free ? most : 0;
+            int64_t most = most_of(t, t->share);
+            s->evals_left -= s->options->budget_evals > 0 ? most : 0;
             s->to_try += most;
         }
     }

@@ -129,8 +129,13 @@ static kkt_status measure_first(session *s, trial *slot, kkt_search *search, kkt
     if (status == KKT_OK) {
         status = session_enter(s, slot, time_us, err);
     }
-    s->tried++;
-    session_progress(s, "measure", s->tried, s->to_try, slot->task->problem_text);
+    if (slot->task->free) {
+        const int64_t calls = kkt_space_raw_size(slot->task->space);
+        session_progress(s, "library", slot->point.ordinal + 1, calls, slot->task->problem_text);
+    } else {
+        s->tried++;
+        session_progress(s, "measure", s->tried, s->to_try, slot->task->problem_text);
+    }
     return status;
 }
 

@@ -82,6 +82,6 @@ kkt_status session_revalidate_task(session *s, task *t, kkt_error *err) {
         return status;
     }
     s->strategy = &stored;
-    s->to_try += (int64_t)list->count;
+    s->to_try += t->free ? 0 : (int64_t)list->count;
     return session_walk_task(s, t, list, (int64_t)list->count, err);
 }

@@ -302,7 +302,9 @@ static kkt_status make_up(kkt_backend *backend, const kkt_measure_request *reque
     const kkt_policy *policy = request->policy;
     begin(backend, policy, out);
     uint64_t hash = candidate_hash(backend->seed, request);
-    const fault_kind *fault = fault_of(backend, hash);
+    /* Faults are a candidate's: a library's call is none, and stays what others are held against.
+     */
+    const fault_kind *fault = request->variant->library ? NULL : fault_of(backend, hash);
     if (fault != NULL) {
         fake_error_figures(request, hash, fault->outcome == KKT_OUTCOME_WRONG_RESULT, &out->run);
         if (fault->outcome != KKT_OUTCOME_WRONG_RESULT) {

@@ -115,7 +115,7 @@ static void chunks_share_the_budget(void **state) {
     run_search("model", NULL, 1, 64, &proposals, per_chunk, NULL);
     assert_int_equal(proposals, 64);
     for (int i = 0; i < 4; i++) {
-        assert_true(per_chunk[i] >= 8); /* half of the budget in equal shares */
+        assert_true(per_chunk[i] >= 5 + 8); /* a third of the budget, then moves, in equal shares */
     }
 }
 
@@ -197,7 +197,7 @@ static int changes(const kkt_values *a, const kkt_values *b) {
     return count;
 }
 
-/* At the end of the budget each chunk size's best is changed in one parameter at a time. */
+/* In the second half of the budget each chunk size's best is changed in one parameter at a time. */
 static void best_is_polished(void **state) {
     (void)state;
     const kkt_search_type *type = NULL;
@@ -213,7 +213,7 @@ static void best_is_polished(void **state) {
     assert_int_equal(type->open(space, &options, &search, NULL), KKT_OK);
     for (int i = 0; i < 64 && type->propose(search, &point); i++) {
         int group = (int)log2((double)point.config.v[P_CHUNK]) - 4;
-        if (i >= 48) {
+        if (i >= 32) {
             per_chunk[group]++;
             /* Pad goes with one swizzle only: a move may have to change both. */
             moves += isfinite(best_time[group]) && changes(&point.config, &best[group]) <= 2;
@@ -226,10 +226,60 @@ static void best_is_polished(void **state) {
         }
     }
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(per_chunk[i], 4);
+        assert_int_equal(per_chunk[i], 8);
     }
-    print_message("%d of the last 16 were moves\n", moves);
-    assert_int_equal(moves, 16);
+    print_message("%d of the last 32 were moves\n", moves);
+    assert_int_equal(moves, 32);
+    type->close(search);
+    kkt_space_close(space);
+}
+
+/* Like the H200's times of kkt_solve at 64 rows: what is best of some parameters depends on others,
+ * and configurations that are three changes from the best are within a few per cent of it. */
+static double rugged(const kkt_values *config) {
+    double t = time_of(config);
+    bool swizzled = config->v[P_SWIZZLE] >= 2;
+    t *= swizzled == (config->v[P_ORDER] >= 2) ? 1 : 1.04;
+    t *= swizzled == (config->v[P_THREADS] <= 64) ? 1 : 1.03;
+    return t;
+}
+
+/* A search sees times as late as in a run, where a few candidates are compiled ahead. Each chunk
+ * size has to end within 2 % of its best. */
+static void every_chunk_ends_near_its_best(void **state) {
+    (void)state;
+    enum { LATE = 6, BUDGET = 64 };
+    const kkt_search_type *type = NULL;
+    kkt_search *search = NULL;
+    kkt_space *space = open_space(NULL);
+    kkt_search_options options = {.seed = 1, .budget = BUDGET};
+    double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    double found[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    kkt_point ahead[BUDGET];
+    int proposed = 0;
+    assert_int_equal(kkt_search_parse("model", &type, NULL), KKT_OK);
+    assert_int_equal(type->open(space, &options, &search, NULL), KKT_OK);
+    for (int told = 0; told < BUDGET; told++) {
+        while (proposed < BUDGET && proposed < told + LATE) {
+            assert_true(type->propose(search, &ahead[proposed]));
+            proposed++;
+        }
+        const kkt_values *config = &ahead[told].config;
+        double t = fails(config) ? (double)NAN : rugged(config);
+        int group = (int)log2((double)config->v[P_CHUNK]) - 4;
+        found[group] = fmin(found[group], t);
+        type->tell(search, config, t);
+    }
+    kkt_point point;
+    kkt_space_rewind(space);
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        int group = (int)log2((double)point.config.v[P_CHUNK]) - 4;
+        best[group] = fails(&point.config) ? best[group] : fmin(best[group], rugged(&point.config));
+    }
+    for (int i = 0; i < 4; i++) {
+        print_message("chunk %d: %.3f of the best\n", 16 << i, found[i] / best[i]);
+        assert_true(found[i] <= 1.02 * best[i]);
+    }
     type->close(search);
     kkt_space_close(space);
 }
@@ -256,10 +306,15 @@ static void unknown_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exhaustive_sees_all), cmocka_unit_test(chunks_share_the_budget),
-        cmocka_unit_test(model_learns),        cmocka_unit_test(failures_are_avoided),
-        cmocka_unit_test(best_is_polished),    cmocka_unit_test(deterministic),
-        cmocka_unit_test(unknown_name),        cmocka_unit_test(remembers_other_problems),
+        cmocka_unit_test(exhaustive_sees_all),
+        cmocka_unit_test(chunks_share_the_budget),
+        cmocka_unit_test(model_learns),
+        cmocka_unit_test(failures_are_avoided),
+        cmocka_unit_test(best_is_polished),
+        cmocka_unit_test(every_chunk_ends_near_its_best),
+        cmocka_unit_test(deterministic),
+        cmocka_unit_test(unknown_name),
+        cmocka_unit_test(remembers_other_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
