@@ -305,6 +305,7 @@ enum { REASONS_MAX = 64 };
 typedef struct reject_list {
     session *session;
     size_t count;
+    uint64_t hashes[REASONS_MAX]; /* of the reasons: millions are looked up */
     struct {
         char reason[240];
         kkt_values example;
@@ -314,6 +315,14 @@ typedef struct reject_list {
     size_t last; /* the reason of the last one */
 } reject_list;
 
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *text; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
 static void note_reject(void *context, const kkt_values *config, const char *reason) {
     reject_list *list = context;
     list->total++;
@@ -322,8 +331,9 @@ static void note_reject(void *context, const kkt_values *config, const char *rea
         list->reasons[list->last].rows++;
         return;
     }
+    uint64_t hash = hash_of(reason);
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->reasons[i].reason, reason) == 0) {
+        if (list->hashes[i] == hash && strcmp(list->reasons[i].reason, reason) == 0) {
             list->reasons[i].rows++;
             list->last = i;
             return;
@@ -331,6 +341,7 @@ static void note_reject(void *context, const kkt_values *config, const char *rea
     }
     if (list->count < REASONS_MAX) {
         snprintf(list->reasons[list->count].reason, sizeof list->reasons[0].reason, "%s", reason);
+        list->hashes[list->count] = hash;
         list->reasons[list->count].example = *config;
         list->reasons[list->count++].rows = 1;
     }
