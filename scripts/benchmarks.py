@@ -262,7 +262,7 @@ def counted(found):
            "difference, no spills", "difference, spills"], lines)
 
 
-def run_to_run(first, others):
+def run_to_run(first, others, note):
     """Only what was run again: a problem that no other run reached says nothing."""
     lines = []
     for key, group in first.items():
@@ -279,7 +279,7 @@ def run_to_run(first, others):
     if lines:
         print("## Run to run\n")
         print("The same command again, each time from an empty database. Two times in a line: "
-              "the third run's time was up before that problem.\n")
+              f"the third run's time was up before that problem. {note}\n")
         table(["kernel", "problem", "C", "winner's us, run by run", "spread", "same tie set",
                "within 2 % or same tie set"], lines)
 
@@ -302,6 +302,7 @@ def main():
     parser.add_argument("--reads", help="JSON lines of reading alone, same bytes, same run")
     parser.add_argument("--peers", help="JSON lines of the public kernels' times")
     parser.add_argument("--beside", help="database of the run beside the peers; default FIRST")
+    parser.add_argument("--again-note", default="", help="which sources the repeated runs had")
     parser.add_argument("--note", default="", help="how the peers' run stands to the others")
     options = parser.parse_args()
     found, copies = rows(options.first, TIMED), moves_of(options.copies)
@@ -328,7 +329,7 @@ def main():
     counted(found)
     again = [best(rows(path, TIMED)) for path in options.again]
     if len(again) > 1:
-        run_to_run(again[0], again[1:])
+        run_to_run(again[0], again[1:], options.again_note)
 
 
 if __name__ == "__main__":
