@@ -19,7 +19,7 @@ const char *kkt_tier_name(kkt_tier tier);
 
 /* Which candidates hardware counters are read for, after they were timed. */
 typedef enum kkt_counters_scope {
-    KKT_COUNTERS_FINALISTS, /* the best five of each problem and chunk size */
+    KKT_COUNTERS_FINALISTS, /* the best five of each problem, style and chunk size */
     KKT_COUNTERS_ALL,       /* whatever was timed */
     KKT_COUNTERS_NONE,
     KKT_COUNTERS_SCOPE_COUNT
@@ -51,8 +51,8 @@ typedef struct kkt_session_options {
     const char *fixed; /* "chunk=64": parameters held; NULL: none. Of a pipeline: chunk alone. */
     const kkt_search_type *search;
     uint64_t seed;
-    int64_t budget_evals;  /* whole run, reused results included; 0: 64 a kernel and
-                              problem */
+    int64_t budget_evals;  /* whole run, reused results included, baselines left out; 0: 64 a
+                              kernel and problem, in all styles */
     double budget_seconds; /* 0: none; without a GPU the run then ends after a minute */
     bool exhaustive;
     /* Candidates that failed before are tried again, outside of the budget of evals: each was
@@ -76,6 +76,7 @@ typedef struct kkt_session_options {
     void *event_context;
 } kkt_session_options;
 
+/* Of candidates: baselines beside other styles are none. */
 typedef struct kkt_session_counts {
     int64_t enumerated, rejected, compiled, build_failed, verified, wrong_result, racy,
         launch_failed, timed_out, crashed, noisy, measured, replayed, reused;
