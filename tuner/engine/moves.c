@@ -7,7 +7,8 @@
  * far from the best. */
 static const double LEAST_DOUBT = 0.03;
 static const double UNTRIED = 20; /* weight of a parameter that no move changed yet */
-enum { MOST_CHANGES = 3 };        /* parameters of a move, with those that it needs to be valid */
+static const double TIE = 0.02; /* slower than the best by no more: as good a place to move from */
+enum { MOST_CHANGES = 3 };      /* parameters of a move, with those that it needs to be valid */
 
 typedef struct move {
     int64_t at;  /* its mark; -1: there is none */
@@ -91,10 +92,11 @@ static double worth(const kkt_moves *moves, uint32_t at, double best_log) {
            kkt_expected_improvement(best_log, mean, fmax(deviation, LEAST_DOUBT));
 }
 
-int64_t kkt_moves_pick(kkt_moves *moves, int group, uint32_t best, double best_log) {
+/* The unproposed move from one point that is worth most, if it is worth more than `*most`. */
+static int64_t pick_from(kkt_moves *moves, int group, uint32_t from, double best_log,
+                         double *most) {
     int64_t found = -1;
-    double most = -1;
-    find_moves(moves, group, best);
+    find_moves(moves, group, from);
     for (size_t p = 0; p < moves->table->count; p++) {
         bool tried = false;
         for (size_t i = 0; i < KKT_CHOICES_MAX; i++) {
@@ -106,11 +108,36 @@ int64_t kkt_moves_pick(kkt_moves *moves, int group, uint32_t best, double best_l
                 continue;
             }
             double gain = (tried ? 1 : UNTRIED) * worth(moves, (uint32_t)to->at, best_log);
-            if (gain > most) {
+            if (gain > *most) {
                 found = to->at;
-                most = gain;
+                *most = gain;
             }
         }
     }
     return found;
+}
+
+/* The fastest of a group that ties with its best; -1: there is none. Which of them is the best was
+ * chance, as far as measuring tells, and each may be next to something better. */
+static int64_t find_tie(const kkt_moves *moves, int group, uint32_t best) {
+    const kkt_pointset *set = moves->set;
+    double limit = (1 + TIE) * (double)set->marks[best].time_us;
+    int64_t found = -1;
+    for (int64_t i = set->first[group]; i < set->first[group + 1]; i++) {
+        const uint32_t at = set->order[i];
+        const kkt_mark *mark = &set->marks[at];
+        if (at != best && mark->told && (double)mark->time_us <= limit) {
+            found = at;
+            limit = nextafter((double)mark->time_us, 0);
+        }
+    }
+    return found;
+}
+
+int64_t kkt_moves_pick(kkt_moves *moves, int group, uint32_t best, double best_log) {
+    double most = -1;
+    int64_t tie = find_tie(moves, group, best);
+    int64_t found = pick_from(moves, group, best, best_log, &most);
+    int64_t other = tie >= 0 ? pick_from(moves, group, (uint32_t)tie, best_log, &most) : -1;
+    return other >= 0 ? other : found;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "synthetic.h"
+#include "tuner/engine/moves.h"
 #include "tuner/engine/search.h"
 
 static kkt_space *open_space(const char *fixed) {
@@ -284,6 +285,57 @@ static void every_chunk_ends_near_its_best(void **state) {
     kkt_space_close(space);
 }
 
+static uint32_t mark_of(const kkt_pointset *set, const kkt_space *space, const char *text,
+                        kkt_values *config) {
+    kkt_params_defaults(&synthetic_variant.params, config);
+    assert_int_equal(kkt_params_parse(&synthetic_variant.params, text, config, NULL, NULL), KKT_OK);
+    kkt_mark *mark = kkt_pointset_find(set, space, config);
+    assert_non_null(mark);
+    return (uint32_t)(mark - set->marks);
+}
+
+/* Which of two that tie is the best was chance: moves begin at both, at one that is slower at none.
+ */
+static int moves_beside(double other_us) {
+    const kkt_param_table *table = &synthetic_variant.params;
+    kkt_space *space = open_space("chunk=64");
+    kkt_pointset set;
+    kkt_outlook *outlook = NULL;
+    kkt_values best, other;
+    assert_int_equal(kkt_pointset_make(space, NULL, NULL, &set, NULL), KKT_OK);
+    assert_int_equal(kkt_outlook_open(space, &set, NULL, &outlook, NULL), KKT_OK);
+    kkt_surrogate *surrogate = kkt_surrogate_open(table, 8);
+    kkt_moves *moves = kkt_moves_open(table, &set, outlook, surrogate);
+    assert_non_null(surrogate);
+    assert_non_null(moves);
+    uint32_t at = mark_of(&set, space, "threads=64,stages=2", &best);
+    uint32_t beside = mark_of(&set, space, "threads=64,stages=3,swizzle=2", &other);
+    kkt_pointset_tell(&set, space, &best, 100);
+    kkt_pointset_tell(&set, space, &other, other_us);
+    kkt_surrogate_add(surrogate, kkt_outlook_point(outlook, at), log(100));
+    kkt_surrogate_add(surrogate, kkt_outlook_point(outlook, beside), log(other_us));
+    assert_true(kkt_surrogate_fit(surrogate));
+    int found = 0;
+    int group = set.marks[at].group;
+    for (int64_t to; (to = kkt_moves_pick(moves, group, at, log(100))) >= 0;) {
+        kkt_point point;
+        assert_true(kkt_pointset_propose(space, &set.marks[to], &point));
+        found += changes(&point.config, &other) == 1 && changes(&point.config, &best) == 3;
+    }
+    kkt_moves_close(moves);
+    kkt_surrogate_close(surrogate);
+    kkt_outlook_close(outlook);
+    kkt_pointset_free(&set);
+    kkt_space_close(space);
+    return found;
+}
+
+static void moves_begin_at_ties(void **state) {
+    (void)state;
+    assert_true(moves_beside(101) > 0);
+    assert_int_equal(moves_beside(103), 0);
+}
+
 static void deterministic(void **state) {
     (void)state;
     int64_t proposals;
@@ -310,6 +362,7 @@ int main(void) {
         cmocka_unit_test(chunks_share_the_budget),
         cmocka_unit_test(model_learns),
         cmocka_unit_test(failures_are_avoided),
+        cmocka_unit_test(moves_begin_at_ties),
         cmocka_unit_test(best_is_polished),
         cmocka_unit_test(every_chunk_ends_near_its_best),
         cmocka_unit_test(deterministic),
