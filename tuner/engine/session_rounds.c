@@ -40,6 +40,9 @@ static void rank(session *s, const task *like, ranking *out) {
 /* Each style gets a few, so that they can be compared; of the rest each gets half of what the one
  * before it gets. What a small space has no use for goes to the best that has. */
 static void share_out(const session *s, ranking *styles) {
+    if (styles->count < 1) {
+        return;
+    }
     int64_t few = EVALS_PER_TASK / (2 * styles->count);
     few = few < FEW ? few : FEW;
     int64_t rest = EVALS_PER_TASK - few * styles->count;
