@@ -29,7 +29,7 @@ typedef struct kkt_compile_job {
     const char *source_text;
 } kkt_compile_job;
 
-/* What a cubin says about its (first) kernel. */
+/* What a cubin says about that of its kernels that takes the most registers. */
 typedef struct kkt_cubin_info {
     int registers;                               /* per thread, at launch */
     int64_t static_smem_bytes;                   /* without the driver's reserve */
