@@ -1,23 +1,20 @@
 /* What the variants of gemm share on the host: tiles, traffic, -D options and launches. */
 #include <stdio.h>
 
+#include "base/integer.h"
 #include "kernels/gemm/gemm.h"
 
 enum { REPACK_WARPS = 8, REPACK_UNITS = 128, ELEMENT_BYTES = 2, PARTIAL_BYTES = 4 };
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 int64_t kkt_gemm_tile_count(const kkt_values *problem, const kkt_values *config) {
-    return divide_up(problem->v[KKT_GEMM_M], config->v[KKT_GEMM_BM]) *
-           divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
+    return kkt_divide_up(problem->v[KKT_GEMM_M], config->v[KKT_GEMM_BM]) *
+           kkt_divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
 }
 
 bool kkt_gemm_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          char *reason, size_t size) {
     const long long split_k = config->v[KKT_GEMM_SPLIT_K];
-    const long long steps = divide_up(problem->v[KKT_GEMM_K], config->v[KKT_GEMM_BK]);
+    const long long steps = kkt_divide_up(problem->v[KKT_GEMM_K], config->v[KKT_GEMM_BK]);
     if (!arch->has_cp_async) {
         snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores; sm80 or later does",
                  arch->name);
@@ -58,18 +55,18 @@ void kkt_gemm_footprint(const kkt_values *problem, const kkt_values *config, kkt
     const int64_t *p = problem->v, *c = config->v;
     const kkt_gemm_operand a = kkt_gemm_a(problem), b = kkt_gemm_b(problem);
     const int64_t split_k = c[KKT_GEMM_SPLIT_K];
-    const int64_t steps = divide_up(p[KKT_GEMM_K], c[KKT_GEMM_BK]);
+    const int64_t steps = kkt_divide_up(p[KKT_GEMM_K], c[KKT_GEMM_BK]);
     *out = (kkt_footprint){.style = style,
                            .tokens = 1,
                            .blocks = kkt_gemm_tile_count(problem, config) * split_k,
-                           .chunks_per_block = divide_up(steps, split_k),
+                           .chunks_per_block = kkt_divide_up(steps, split_k),
                            .threads = (int)threads,
                            .cluster = 1,
                            .barriers = 1,
                            .launches = split_k > 1 ? 2 : 1};
     const double c_elements = (double)p[KKT_GEMM_M] * (double)p[KKT_GEMM_N];
-    const double tiles_down = (double)divide_up(p[KKT_GEMM_M], c[KKT_GEMM_BM]);
-    const double tiles_across = (double)divide_up(p[KKT_GEMM_N], c[KKT_GEMM_BN]);
+    const double tiles_down = (double)kkt_divide_up(p[KKT_GEMM_M], c[KKT_GEMM_BM]);
+    const double tiles_across = (double)kkt_divide_up(p[KKT_GEMM_N], c[KKT_GEMM_BN]);
     out->hbm_read_bytes = matrix_bytes(&a) + matrix_bytes(&b);
     out->hbm_write_bytes = c_elements * ELEMENT_BYTES;
     out->l2_read_bytes = matrix_bytes(&a) * tiles_across + matrix_bytes(&b) * tiles_down;
@@ -87,13 +84,13 @@ void kkt_gemm_reread(const kkt_values *problem, const kkt_values *config, const 
                      int64_t group, int64_t resident, kkt_footprint *out) {
     const kkt_device *device = kkt_device_first(arch);
     const kkt_gemm_operand b = kkt_gemm_b(problem);
-    const int64_t down = divide_up(problem->v[KKT_GEMM_M], config->v[KKT_GEMM_BM]);
-    const int64_t across = divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
+    const int64_t down = kkt_divide_up(problem->v[KKT_GEMM_M], config->v[KKT_GEMM_BM]);
+    const int64_t across = kkt_divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
     const int64_t filled = (int64_t)device->sm_count.value * resident / across;
     const int64_t rows = group > filled ? group : filled;
     if (matrix_bytes(&b) <= device->l2_bytes.value / 2)
         return;
-    out->hbm_again_bytes = matrix_bytes(&b) * (double)(divide_up(down, rows) - 1);
+    out->hbm_again_bytes = matrix_bytes(&b) * (double)(kkt_divide_up(down, rows) - 1);
     out->hbm_read_bytes += out->hbm_again_bytes;
 }
 
@@ -134,9 +131,9 @@ static void add_repack(kkt_plan *plan, const kkt_gemm_operand *o) {
     if (!o->padded)
         return;
     const int64_t units = o->stride / KKT_GEMM_UNIT;
-    const int64_t warps = o->rows * divide_up(units, REPACK_UNITS);
-    kkt_launch *launch = kkt_gemm_plan_launch(plan, "gemm_repack", divide_up(warps, REPACK_WARPS),
-                                              REPACK_WARPS * 32);
+    const int64_t warps = o->rows * kkt_divide_up(units, REPACK_UNITS);
+    kkt_launch *launch = kkt_gemm_plan_launch(
+        plan, "gemm_repack", kkt_divide_up(warps, REPACK_WARPS), REPACK_WARPS * 32);
     kkt_gemm_add_tensor(launch, o->tensor);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_PADDED);
     kkt_gemm_add_i64(launch, o->at);

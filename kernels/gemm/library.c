@@ -3,6 +3,7 @@
  * read a and b as they are stored. */
 #include <string.h>
 
+#include "base/integer.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/library.h"
 
@@ -47,7 +48,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     out->style = KKT_STYLE_LIBRARY;
     out->tokens = problem->v[KKT_GEMM_M];
     out->blocks =
-        ((problem->v[KKT_GEMM_M] + TILE - 1) / TILE) * ((problem->v[KKT_GEMM_N] + TILE - 1) / TILE);
+        kkt_divide_up(problem->v[KKT_GEMM_M], TILE) * kkt_divide_up(problem->v[KKT_GEMM_N], TILE);
     out->chunks_per_block = 1;
     out->threads = TILE;
     out->cluster = 1;

@@ -1,5 +1,6 @@
 /* The materialized style of gemm: sums along k are split, and the parts go through HBM in fp32. See
  * gemm_materialized.cu. */
+#include "base/integer.h"
 #include "kernels/gemm/pipelined.h"
 
 enum { PARAMS = KKT_GEMM_RING_PARAMS, REDUCE_THREADS = 256 };
@@ -95,7 +96,7 @@ static void add_reduce(const kkt_values *problem, kkt_plan *out) {
     const int64_t n = problem->v[KKT_GEMM_N], elements = problem->v[KKT_GEMM_M] * n;
     const int64_t threads = n % KKT_GEMM_UNIT == 0 ? elements / KKT_GEMM_UNIT : elements;
     kkt_launch *launch = kkt_gemm_plan_launch(
-        out, "gemm_reduce", (threads + REDUCE_THREADS - 1) / REDUCE_THREADS, REDUCE_THREADS);
+        out, "gemm_reduce", kkt_divide_up(threads, REDUCE_THREADS), REDUCE_THREADS);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_PARTIALS);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_C);
     kkt_gemm_add_i64(launch, elements);

@@ -2,12 +2,14 @@
 
 #include <stdio.h>
 
+#include "base/integer.h"
+
 enum { WARP = 32, BLOCK = 16, LEAST_OPERANDS = 24, PRODUCT_FLOP = 2 * 16 * 8 * 16 };
 
 kkt_gemm_mma kkt_gemm_mma_sizes(const kkt_values *problem, const kkt_values *config) {
     const int64_t *c = config->v;
     const int64_t warps_m = c[KKT_GEMM_WARPS_M], warps_n = c[KKT_GEMM_WARPS_N];
-    const int64_t steps = (problem->v[KKT_GEMM_K] + c[KKT_GEMM_BK] - 1) / c[KKT_GEMM_BK];
+    const int64_t steps = kkt_divide_up(problem->v[KKT_GEMM_K], c[KKT_GEMM_BK]);
     const int64_t split_k = c[KKT_GEMM_SPLIT_K];
     return (kkt_gemm_mma){.bm = c[KKT_GEMM_BM],
                           .bn = c[KKT_GEMM_BN],
@@ -17,7 +19,7 @@ kkt_gemm_mma kkt_gemm_mma_sizes(const kkt_values *problem, const kkt_values *con
                           .strips = c[KKT_GEMM_BM] / warps_m / BLOCK,
                           .columns = c[KKT_GEMM_BN] / warps_n / BLOCK,
                           .depth = c[KKT_GEMM_BK] / BLOCK,
-                          .steps = (steps + split_k - 1) / split_k,
+                          .steps = kkt_divide_up(steps, split_k),
                           .blocks = kkt_gemm_tile_count(problem, config) * split_k,
                           .a_along_k = kkt_gemm_a(problem).along_k,
                           .b_along_k = kkt_gemm_b(problem).along_k};

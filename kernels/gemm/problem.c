@@ -1,6 +1,7 @@
 /* Problem keys and tensors of gemm, and the small problems on which candidates are checked. */
 #include <stdio.h>
 
+#include "base/integer.h"
 #include "kernels/gemm/gemm.h"
 
 static const char *const dtype_names[] = {"fp16", "bf16"};
@@ -38,7 +39,7 @@ const char *const kkt_gemm_default_problems[] = {
 /* ---- operands ---- */
 
 static int64_t whole_units(int64_t elements) {
-    return (elements + KKT_GEMM_UNIT - 1) / KKT_GEMM_UNIT * KKT_GEMM_UNIT;
+    return kkt_divide_up(elements, KKT_GEMM_UNIT) * KKT_GEMM_UNIT;
 }
 
 static kkt_gemm_operand operand(int tensor, bool along_k, int64_t extent, int64_t k) {

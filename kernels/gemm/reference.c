@@ -2,19 +2,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "kernels/gemm/gemm.h"
 
 enum { ROWS = KKT_GEMM_PART_ROWS, COLUMNS = KKT_GEMM_PART_COLUMNS, DEPTH = 256 };
 
 static int64_t parts_across(const kkt_values *problem) {
-    return (problem->v[KKT_GEMM_N] + COLUMNS - 1) / COLUMNS;
+    return kkt_divide_up(problem->v[KKT_GEMM_N], COLUMNS);
 }
 
 int64_t kkt_gemm_part_count(const kkt_values *problem, const kkt_values *config,
                             kkt_host_tensors *inputs) {
     (void)config;
     (void)inputs;
-    return (problem->v[KKT_GEMM_M] + ROWS - 1) / ROWS * parts_across(problem);
+    return kkt_divide_up(problem->v[KKT_GEMM_M], ROWS) * parts_across(problem);
 }
 
 static int64_t least(int64_t a, int64_t b) {

@@ -2,16 +2,13 @@
  * how it is launched. */
 #include <math.h>
 
+#include "base/integer.h"
 #include "kernels/gemm/warp_specialized.h"
 
 enum {
     REDUCE_THREADS = 256,
     REDUCED_UNIT = 4 /* elements a thread adds up where rows of c are whole units */
 };
-
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /* ---- footprint ---- */
 
@@ -109,8 +106,8 @@ static void chain(const kkt_gemm_ws *s, const kkt_arch *arch, kkt_footprint *out
 static double shared_loads(const kkt_values *problem, const kkt_gemm_ws *s) {
     const int64_t *p = problem->v;
     const double element = 2.0 * (double)p[KKT_GEMM_K];
-    const double a = (double)(p[KKT_GEMM_M] * divide_up(p[KKT_GEMM_N], s->bn)) * element;
-    const double b = (double)(p[KKT_GEMM_N] * divide_up(p[KKT_GEMM_M], s->bm)) * element;
+    const double a = (double)(p[KKT_GEMM_M] * kkt_divide_up(p[KKT_GEMM_N], s->bn)) * element;
+    const double b = (double)(p[KKT_GEMM_N] * kkt_divide_up(p[KKT_GEMM_M], s->bm)) * element;
     return a * (double)(s->cluster_n - 1) / (double)s->cluster_n +
            b * (double)(s->cluster_m - 1) / (double)s->cluster_m;
 }
@@ -143,7 +140,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double tiles = (double)s.tiles;
     const double steps = tiles * (double)s.k_steps / (double)(s.cluster_k * s.split_k);
     out->blocks = s.grid;
-    out->chunks_per_block = divide_up(s.tiles, s.grid) * s.steps;
+    out->chunks_per_block = kkt_divide_up(s.tiles, s.grid) * s.steps;
     out->all_chunks = (double)(s.tiles * s.steps);
     out->cluster = (int)s.cluster;
     out->barriers = s.ping_pong ? 6 : 4;
@@ -204,9 +201,9 @@ static void add_output_map(kkt_launch *launch, const kkt_values *problem) {
 static void add_reduction(const kkt_values *problem, kkt_plan *out) {
     const int64_t elements = problem->v[KKT_GEMM_M] * problem->v[KKT_GEMM_N];
     const int64_t each = problem->v[KKT_GEMM_N] % KKT_GEMM_UNIT == 0 ? REDUCED_UNIT : 1;
-    kkt_launch *launch =
-        kkt_gemm_plan_launch(out, "gemm_reduce_parts",
-                             divide_up(divide_up(elements, each), REDUCE_THREADS), REDUCE_THREADS);
+    kkt_launch *launch = kkt_gemm_plan_launch(
+        out, "gemm_reduce_parts", kkt_divide_up(kkt_divide_up(elements, each), REDUCE_THREADS),
+        REDUCE_THREADS);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_PARTIALS);
     kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_C);
     kkt_gemm_add_i64(launch, elements);

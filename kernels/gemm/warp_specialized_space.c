@@ -1,6 +1,7 @@
 /* Parameters and constraints of the warp-specialized gemm. */
 #include <stdio.h>
 
+#include "base/integer.h"
 #include "kernels/gemm/warp_specialized.h"
 
 enum { COOPERATIVE, PING_PONG };
@@ -117,10 +118,6 @@ const kkt_param kkt_gemm_ws_params[KKT_GEMM_WS_PARAMS] = {
 
 /* ---- sizes ---- */
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 /* One block an SM. The SMs of a GPC that make no whole cluster stay idle: of an H200, 66 clusters
  * of two are resident and 30 of four (cuOccupancyMaxActiveClusters). The device is the
  * architecture's first; on one with fewer SMs the rest waits. */
@@ -153,12 +150,12 @@ kkt_gemm_ws kkt_gemm_ws_sizes(const kkt_values *problem, const kkt_values *confi
     s.cluster = s.cluster_m * s.cluster_n * s.cluster_k;
     s.group_rows = s.ping_pong ? s.bm : s.bm / KKT_GEMM_WS_GROUPS;
     s.resident = resident_blocks(arch, s.cluster);
-    s.rows = divide_up(p[KKT_GEMM_M], s.bm * s.cluster_m);
-    s.columns = divide_up(p[KKT_GEMM_N], s.bn * s.cluster_n);
+    s.rows = kkt_divide_up(p[KKT_GEMM_M], s.bm * s.cluster_m);
+    s.columns = kkt_divide_up(p[KKT_GEMM_N], s.bn * s.cluster_n);
     s.tiles = s.rows * s.columns * s.cluster * s.split_k;
     s.grid = s.persistent && s.tiles > s.resident ? s.resident : s.tiles;
-    s.k_steps = divide_up(p[KKT_GEMM_K], s.bk);
-    s.steps = divide_up(s.k_steps, s.cluster_k * s.split_k);
+    s.k_steps = kkt_divide_up(p[KKT_GEMM_K], s.bk);
+    s.steps = kkt_divide_up(s.k_steps, s.cluster_k * s.split_k);
     return s;
 }
 

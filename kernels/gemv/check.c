@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/random.h"
 #include "kernels/common/rounded.h"
 #include "kernels/gemv/gemv.h"
@@ -141,7 +142,7 @@ int64_t kkt_gemv_part_count(const kkt_values *problem, const kkt_values *config,
                             kkt_host_tensors *inputs) {
     (void)config;
     (void)inputs;
-    return (problem->v[KKT_GEMV_M] + PART - 1) / PART;
+    return kkt_divide_up(problem->v[KKT_GEMV_M], PART);
 }
 
 int kkt_gemv_part_regions(const kkt_values *problem, const kkt_values *config,

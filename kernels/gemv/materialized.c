@@ -3,17 +3,16 @@
 
 #include <stdio.h>
 
+#include "base/integer.h"
+
 enum {
     SUM_THREADS = 256, /* of a block of gemv_sum: kSumThreads in split_k.cu */
     UNIT = 8           /* a stretch of k begins where the widest load may */
 };
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static int64_t span_of(const kkt_values *problem, const kkt_values *config) {
-    return divide_up(divide_up(problem->v[KKT_GEMV_K], config->v[KKT_GEMV_SPLIT_K]), UNIT) * UNIT;
+    return kkt_divide_up(kkt_divide_up(problem->v[KKT_GEMV_K], config->v[KKT_GEMV_SPLIT_K]), UNIT) *
+           UNIT;
 }
 
 static bool applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -56,7 +55,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     parts->args[parts->arg_count++] =
         (kkt_arg){.kind = KKT_ARG_I32, .integer = span_of(problem, config)};
     *sum = (kkt_launch){.entry = "gemv_sum",
-                        .grid = {(uint32_t)divide_up(m, SUM_THREADS), 1, 1},
+                        .grid = {(uint32_t)kkt_divide_up(m, SUM_THREADS), 1, 1},
                         .block = {SUM_THREADS, 1, 1},
                         .carveout_percent = -1,
                         .arg_count = 3,

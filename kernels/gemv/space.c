@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/integer.h"
+
 static const char *const x_names[] = {"global", "shared"};
 static const char *const keep_names[] = {"cached", "stream", "stream_wide"};
 static const char *const reduce_names[] = {"end", "step"};
@@ -181,10 +183,6 @@ static int64_t partials(const kkt_values *problem, const kkt_values *config) {
     return share > 32 ? config->v[KKT_GEMV_THREADS] / 32 * rows_each(config) : 0;
 }
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static void add_table(kkt_footprint *fp, const char *name, int64_t each) {
     kkt_footprint_buffer(fp, KKT_PLACE_REGISTER, name, fp->threads, each, 4);
 }
@@ -216,7 +214,7 @@ static double expected_registers(const kkt_values *problem, const kkt_values *co
 
 static void add_registers(const kkt_values *problem, const kkt_values *config, kkt_footprint *out) {
     const int64_t *c = config->v;
-    const int64_t words = divide_up(c[KKT_GEMV_VEC], 2), each = rows_each(config);
+    const int64_t words = kkt_divide_up(c[KKT_GEMV_VEC], 2), each = rows_each(config);
     const bool transposed = is_transposed(problem);
     const int64_t a = c[KKT_GEMV_UNROLL] * words * (transposed ? 1 : each);
     const int64_t factors = c[KKT_GEMV_UNROLL] * (transposed ? 1 : words);
@@ -247,7 +245,7 @@ static void add_buffers(const kkt_values *problem, const kkt_values *config, int
  * begin alike. */
 static double x_copies(const kkt_values *problem, const kkt_values *config, int64_t span) {
     const bool shifted = !is_transposed(problem) && alike(problem, config) > 1;
-    return (double)divide_up(span, config->v[KKT_GEMV_THREADS] * (shifted ? 1 : 8));
+    return (double)kkt_divide_up(span, config->v[KKT_GEMV_THREADS] * (shifted ? 1 : 8));
 }
 
 /* Loads and conversions of A and of what of x meets them, products, loop and addresses. */
@@ -291,7 +289,7 @@ static void add_traffic(const kkt_values *problem, const kkt_values *config, dou
     const int64_t beside =
         is_transposed(problem) ? out->threads / c[KKT_GEMV_ROW_THREADS] : c[KKT_GEMV_ROW_THREADS];
     const int64_t together = beside < 32 ? beside : 32;
-    const int64_t lines = 32 / together * divide_up(together * c[KKT_GEMV_VEC] * 2, LINE_BYTES);
+    const int64_t lines = 32 / together * kkt_divide_up(together * c[KKT_GEMV_VEC] * 2, LINE_BYTES);
     out->global_wavefronts = elements / (double)c[KKT_GEMV_VEC] / 32 * (double)lines;
     /* Of layout t the neighbouring blocks read the neighbouring bytes at the same time. */
     const double run = 2 * (double)(beside * c[KKT_GEMV_VEC] * c[KKT_GEMV_UNROLL]);
@@ -314,16 +312,16 @@ void kkt_gemv_footprint(kkt_style_id style, const kkt_values *problem, const kkt
     /* What a thread, and all threads of a row, take at once of what is summed up. */
     const int64_t once = c[KKT_GEMV_UNROLL] * (transposed ? 1 : c[KKT_GEMV_VEC]);
     const double taken = (double)(once * (transposed ? 16 : c[KKT_GEMV_ROW_THREADS]));
-    *out =
-        (kkt_footprint){.style = style,
-                        .tokens = m,
-                        .blocks = divide_up(m, c[KKT_GEMV_ROWS_PER_BLOCK] * apart) * apart * splits,
-                        .chunks_per_block = divide_up(span, once * c[KKT_GEMV_ROW_THREADS]),
-                        .threads = (int)c[KKT_GEMV_THREADS],
-                        .cluster = 1,
-                        .barriers = 1,
-                        .min_blocks = (int)c[KKT_GEMV_MIN_BLOCKS],
-                        .launches = 1};
+    *out = (kkt_footprint){.style = style,
+                           .tokens = m,
+                           .blocks = kkt_divide_up(m, c[KKT_GEMV_ROWS_PER_BLOCK] * apart) * apart *
+                                     splits,
+                           .chunks_per_block = kkt_divide_up(span, once * c[KKT_GEMV_ROW_THREADS]),
+                           .threads = (int)c[KKT_GEMV_THREADS],
+                           .cluster = 1,
+                           .barriers = 1,
+                           .min_blocks = (int)c[KKT_GEMV_MIN_BLOCKS],
+                           .launches = 1};
     add_buffers(problem, config, span, out);
     out->hbm_read_bytes = 2 * (elements + (double)k);
     out->hbm_write_bytes = (double)(sum_bytes * m * splits);
