@@ -1,6 +1,7 @@
 #include "kernels/kernel.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,16 @@ kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t colu
                         .at = kkt_region_row(region, row) + column,
                         .given = given,
                         .right = right};
+}
+
+void kkt_score_error(kkt_score *score, const kkt_misfit *misfit, double unavoidable) {
+    const double error = fabs(misfit->given - misfit->right);
+    if (error > score->max_abs)
+        score->worst = *misfit;
+    score->max_abs = fmax(score->max_abs, error);
+    score->reference_sq[misfit->tensor] += misfit->right * misfit->right;
+    if (error > unavoidable)
+        score->error_sq[misfit->tensor] += error * error;
 }
 
 kkt_host_tensor *kkt_host_tensor_find(kkt_host_tensors *tensors, const char *name) {

@@ -169,6 +169,10 @@ typedef struct kkt_score {
     kkt_misfit first_inexact, first_not_finite, worst;
 } kkt_score;
 
+/* Adds the error of an element that is finite, and whose reference is; one of up to `unavoidable`
+ * counts as none in the sum, because no value of the element's type is nearer. */
+void kkt_score_error(kkt_score *score, const kkt_misfit *misfit, double unavoidable);
+
 typedef struct kkt_kernel kkt_kernel;
 
 /* One write style of a family: its parameters and its device code. */

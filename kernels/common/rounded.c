@@ -26,12 +26,6 @@ void kkt_rounded_score(kkt_dtype dtype, const kkt_region *region, const double *
                 score->first_inexact = misfit;
             continue;
         }
-        const double error = fabs(given - right);
-        if (error > score->max_abs)
-            score->worst = misfit;
-        score->max_abs = fmax(score->max_abs, error);
-        score->reference_sq[region->tensor] += right * right;
-        if (error > unavoidable)
-            score->error_sq[region->tensor] += error * error;
+        kkt_score_error(score, &misfit, unavoidable);
     }
 }

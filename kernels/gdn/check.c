@@ -43,7 +43,7 @@ void kkt_gdn_score(const kkt_values *problem, const kkt_region *region, const do
                    const double *actual, kkt_score *score) {
     const double unavoidable = problem->v[KKT_GDN_DTYPE] == KKT_FP16 ? 0x1p-25 : 0x1p-126;
     for (int64_t i = 0; i < region->rows * region->columns; i++) {
-        const double right = expected[i], given = actual[i], error = fabs(given - right);
+        const double right = expected[i], given = actual[i];
         const kkt_misfit misfit =
             kkt_region_misfit(region, i / region->columns, i % region->columns, given, right);
         score->elements++;
@@ -57,11 +57,6 @@ void kkt_gdn_score(const kkt_values *problem, const kkt_region *region, const do
             continue;
         if (right == 0.0 && given != 0.0 && score->inexact++ == 0)
             score->first_inexact = misfit;
-        if (error > score->max_abs)
-            score->worst = misfit;
-        score->max_abs = fmax(score->max_abs, error);
-        score->reference_sq[region->tensor] += right * right;
-        if (error > unavoidable)
-            score->error_sq[region->tensor] += error * error;
+        kkt_score_error(score, &misfit, unavoidable);
     }
 }

@@ -55,12 +55,7 @@ static void score_elementwise(const kkt_region *region, const double *expected,
             if (isfinite(expected[i]) && score->not_finite++ == 0)
                 score->first_not_finite = misfit;
         } else if (isfinite(expected[i])) {
-            const double error = fabs(actual[i] - expected[i]);
-            if (error > score->max_abs)
-                score->worst = misfit;
-            score->max_abs = fmax(score->max_abs, error);
-            score->error_sq[region->tensor] += error * error;
-            score->reference_sq[region->tensor] += expected[i] * expected[i];
+            kkt_score_error(score, &misfit, 0);
         }
     }
 }
