@@ -106,11 +106,8 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
                  kkt_plan *out) {
     kkt_footprint fp;
     footprint(problem, config, arch, &fp);
-    kkt_gemm_plan_begin(problem, out);
-    kkt_launch *launch = kkt_gemm_plan_launch(out, "gemm_materialized", fp.blocks, fp.threads);
-    launch->dynamic_smem_bytes = kkt_footprint_smem_bytes(&fp);
-    kkt_gemm_add_operands(launch, problem);
-    kkt_gemm_add_tensor(launch, KKT_GEMM_TENSOR_PARTIALS);
+    kkt_gemm_add_tensor(kkt_gemm_mma_plan(problem, &fp, "gemm_materialized", out),
+                        KKT_GEMM_TENSOR_PARTIALS);
     add_reduce(problem, out);
 }
 

@@ -135,3 +135,12 @@ void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t sta
     kkt_footprint_step(out, KKT_STEP_BARRIER, stages > 1 ? 1 : 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, products / FMA_CYCLES);
 }
+
+kkt_launch *kkt_gemm_mma_plan(const kkt_values *problem, const kkt_footprint *footprint,
+                              const char *entry, kkt_plan *out) {
+    kkt_gemm_plan_begin(problem, out);
+    kkt_launch *launch = kkt_gemm_plan_launch(out, entry, footprint->blocks, footprint->threads);
+    launch->dynamic_smem_bytes = kkt_footprint_smem_bytes(footprint);
+    kkt_gemm_add_operands(launch, problem);
+    return launch;
+}

@@ -42,5 +42,9 @@ void kkt_gemm_mma_store(const kkt_gemm_mma *g, bool staged, kkt_footprint *out);
  * what the products leave visible of a copy, barriers, the products. */
 void kkt_gemm_mma_chain(const kkt_gemm_mma *g, const kkt_arch *arch, int64_t stages,
                         kkt_footprint *out);
+/* Begins a plan with the launch of a style's product: `entry` with the operands as its arguments,
+ * to which the caller adds where the sums go. */
+kkt_launch *kkt_gemm_mma_plan(const kkt_values *problem, const kkt_footprint *footprint,
+                              const char *entry, kkt_plan *out);
 
 #endif
