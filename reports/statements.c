@@ -52,28 +52,39 @@ static bool is_of(const kkt_entry *entry, const char *kernel, const char *style)
            (style == NULL || strcmp(entry->style, style) == 0);
 }
 
-/* The problem on which the kernel and style are measured at the most chunk sizes, the first of
- * equals: chunk sizes are compared on one problem. Chunk sizes are powers of two. */
+/* At how many chunk sizes an entry's kernel is measured on its problem, in one style or (NULL) in
+ * any: one alone is no choice. */
+static size_t measured_chunks(const kkt_scene *scene, const kkt_entry *like, const char *style) {
+    size_t count = 0;
+    int64_t seen[KKT_CHOICES_MAX];
+    for (size_t i = 0; i < scene->view->entry_count && count < KKT_CHOICES_MAX; i++) {
+        const kkt_entry *entry = &scene->view->entries[i];
+        bool counts = kkt_entry_measured(entry) && is_of(entry, like->kernel, style) &&
+                      strcmp(entry->problem, like->problem) == 0;
+        for (size_t j = 0; j < count && counts; j++)
+            counts = seen[j] != entry->chunk;
+        if (counts)
+            seen[count++] = entry->chunk;
+    }
+    return count;
+}
+
+/* The default problem on which the kernel and style are measured at the most chunk sizes, the first
+ * of equals: chunk sizes are compared on one problem. */
 static int told_problem(const kkt_scene *scene, const char *kernel, const char *style) {
-    int rank = 0, most = 0;
+    int rank = 0;
+    size_t most = 0;
     for (size_t i = 0; i < scene->view->entry_count; i++) {
-        const int candidate = scene->view->entries[i].problem_rank;
-        int64_t chunks = 0;
-        if (candidate == INT_MAX || !is_of(&scene->view->entries[i], kernel, style))
+        const kkt_entry *entry = &scene->view->entries[i];
+        if (entry->problem_rank == INT_MAX || !is_of(entry, kernel, style))
             continue;
-        for (size_t j = 0; j < scene->view->entry_count; j++) {
-            const kkt_entry *entry = &scene->view->entries[j];
-            if (entry->problem_rank == candidate && is_of(entry, kernel, style) &&
-                kkt_entry_measured(entry))
-                chunks |= entry->chunk;
-        }
-        const int count = __builtin_popcountll((unsigned long long)chunks);
-        if (count > most || (count == most && candidate < rank)) {
-            rank = candidate;
+        const size_t count = measured_chunks(scene, entry, style);
+        if (count > most || (count > 0 && count == most && entry->problem_rank < rank)) {
+            rank = entry->problem_rank;
             most = count;
         }
     }
-    return most > 0 ? rank : 0;
+    return rank;
 }
 
 const kkt_entry *kkt_scene_entry(const kkt_scene *scene, const char *kernel, const char *style,
@@ -286,22 +297,6 @@ static void decide_cap_128(const kkt_scene *scene, kkt_decision *out) {
         kkt_decision_count(out, hits, total);
 }
 
-/* At how many chunk sizes a kernel is measured on a problem: one alone is no choice. */
-static size_t measured_chunks(const kkt_scene *scene, const kkt_entry *like) {
-    size_t count = 0;
-    int64_t seen[KKT_CHOICES_MAX];
-    for (size_t i = 0; i < scene->view->entry_count && count < KKT_CHOICES_MAX; i++) {
-        const kkt_entry *entry = &scene->view->entries[i];
-        bool counts = kkt_entry_measured(entry) && strcmp(entry->kernel, like->kernel) == 0 &&
-                      strcmp(entry->problem, like->problem) == 0;
-        for (size_t j = 0; j < count && counts; j++)
-            counts = seen[j] != entry->chunk;
-        if (counts)
-            seen[count++] = entry->chunk;
-    }
-    return count;
-}
-
 /* Alone and in its pipeline. */
 static void decide_solver_32(const kkt_scene *scene, kkt_decision *out) {
     const char *solver = kkt_scene_solver(scene->with_t);
@@ -310,7 +305,7 @@ static void decide_solver_32(const kkt_scene *scene, kkt_decision *out) {
     for (size_t i = 0; solver != NULL && i < scene->view->entry_count; i++) {
         const kkt_entry *entry = &scene->view->entries[i];
         if (strcmp(entry->kernel, solver) != 0 || !entry->best_of_problem ||
-            !kkt_entry_measured(entry) || measured_chunks(scene, entry) < 2)
+            !kkt_entry_measured(entry) || measured_chunks(scene, entry, NULL) < 2)
             continue;
         alone_total++;
         alone += entry->chunk == 32;
