@@ -31,11 +31,7 @@ void kkt_baselines_add(kkt_baselines *baselines, const kkt_entry *entry, kkt_are
 static int compare(const void *left, const void *right) {
     const kkt_entry *a = &((const kkt_baseline *)left)->entry;
     const kkt_entry *b = &((const kkt_baseline *)right)->entry;
-    int order = strcmp(a->kernel, b->kernel);
-    if (order == 0)
-        order = (a->problem_rank > b->problem_rank) - (a->problem_rank < b->problem_rank);
-    if (order == 0)
-        order = strcmp(a->problem, b->problem);
+    int order = kkt_entry_compare_problem(a, b);
     if (order == 0)
         order = (a->chunk > b->chunk) - (a->chunk < b->chunk);
     return order != 0 ? order : kkt_entry_compare(a, b);

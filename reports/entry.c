@@ -54,6 +54,13 @@ bool kkt_entry_tied(const kkt_entry *a, const kkt_entry *b) {
     return fabs(x - y) <= share * fmin(x, y); /* false where either is unknown */
 }
 
+int kkt_entry_compare_problem(const kkt_entry *a, const kkt_entry *b) {
+    int order = strcmp(a->kernel, b->kernel);
+    if (order == 0)
+        order = (a->problem_rank > b->problem_rank) - (a->problem_rank < b->problem_rank);
+    return order != 0 ? order : strcmp(a->problem, b->problem);
+}
+
 int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
     kkt_rank rank_a = kkt_entry_rank(a), rank_b = kkt_entry_rank(b);
     if (rank_a != rank_b)

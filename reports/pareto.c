@@ -28,11 +28,7 @@ static bool beats(const kkt_entry *a, const kkt_entry *b) {
 
 static int compare_places(const void *left, const void *right) {
     const kkt_entry *a = *(const kkt_entry *const *)left, *b = *(const kkt_entry *const *)right;
-    int order = strcmp(a->kernel, b->kernel);
-    if (order == 0)
-        order = (a->problem_rank > b->problem_rank) - (a->problem_rank < b->problem_rank);
-    if (order == 0)
-        order = strcmp(a->problem, b->problem);
+    int order = kkt_entry_compare_problem(a, b);
     if (order == 0)
         order = (a->time_us > b->time_us) - (a->time_us < b->time_us);
     return order != 0 ? order : kkt_entry_compare(a, b);

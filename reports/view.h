@@ -145,6 +145,8 @@ const char *kkt_entry_provenance(const kkt_entry *entry);
  * where there is none. */
 const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
                                    int64_t chunk);
+/* By kernel and then by problem, the kernel's default problems first, in their order. */
+int kkt_entry_compare_problem(const kkt_entry *a, const kkt_entry *b);
 /* Negative where `a` is the better result; 0 only for equal configurations. */
 int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b);
 
