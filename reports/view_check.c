@@ -16,6 +16,15 @@ static kkt_status find_part(const kkt_json *json, const char *name, const kkt_js
     return KKT_OK;
 }
 
+/* A member of such a part; NULL where it or the part is absent. */
+static kkt_status find_member(const kkt_json *json, const char *part_name, const char *key,
+                              const kkt_json **out, kkt_error *err) {
+    const kkt_json *part = NULL;
+    kkt_status status = find_part(json, part_name, &part, err);
+    *out = status == KKT_OK && part ? kkt_json_get(part, key) : NULL;
+    return status;
+}
+
 static kkt_status check_integers(const kkt_json *json, const kkt_arch *arch, kkt_error *err) {
     const struct {
         const char *part, *key;
@@ -27,12 +36,11 @@ static kkt_status check_integers(const kkt_json *json, const kkt_arch *arch, kkt
         {"time_us", "samples", 0, INT_MAX},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const kkt_json *part = NULL;
+        const kkt_json *member = NULL;
         int64_t value;
-        kkt_status status = find_part(json, rows[i].part, &part, err);
+        kkt_status status = find_member(json, rows[i].part, rows[i].key, &member, err);
         if (status != KKT_OK)
             return status;
-        const kkt_json *member = part ? kkt_json_get(part, rows[i].key) : NULL;
         if (!member)
             continue;
         if (!kkt_json_as_int(member, &value))
@@ -55,12 +63,11 @@ static kkt_status check_reals(const kkt_json *json, kkt_error *err) {
         {NULL, "predicted_us"}, {NULL, "lower_bound_us"}, {NULL, "energy_mj"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const kkt_json *part = NULL;
+        const kkt_json *member = NULL;
         double value;
-        kkt_status status = find_part(json, rows[i].part, &part, err);
+        kkt_status status = find_member(json, rows[i].part, rows[i].key, &member, err);
         if (status != KKT_OK)
             return status;
-        const kkt_json *member = part ? kkt_json_get(part, rows[i].key) : NULL;
         if (!member)
             continue;
         const char *dot = rows[i].part ? "." : "";
