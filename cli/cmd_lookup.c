@@ -20,6 +20,15 @@ static void print_json(const kkt_lookup *found, const kkt_device *device) {
     if (found->tier == KKT_LOOKUP_DEFAULT)
         kkt_json_add_string(root, "reason", found->entry.reason);
     kkt_entry_add_json(&found->entry, root, "entry");
+    if (found->passed != NULL) {
+        kkt_json *passed = kkt_json_add_object(root, "passed_over");
+        kkt_json_add_string(passed, "style", found->passed->style);
+        kkt_json_add_string(passed, "problem", found->passed->problem);
+        kkt_json_add_real(passed, "distance", found->passed_distance);
+        kkt_json_add_string(passed, "slower_on", found->slower->problem);
+        kkt_json_add_real(passed, "time_us", found->slower->time_us);
+        kkt_json_add_real(passed, "faster_us", found->faster->time_us);
+    }
     kkt_print_json(root);
 }
 
@@ -45,6 +54,11 @@ static void print_text(const kkt_lookup *found, const kkt_device *device) {
                entry->calibrated ? "" : " (uncalibrated)");
     if (entry->limiter != NULL)
         printf("limiter     %s\n", entry->limiter);
+    if (found->passed != NULL)
+        printf("passed over %s, distance %.3g from %s: on %s it takes %.4g us, %s %.4g\n",
+               found->passed->style, found->passed_distance, found->passed->problem,
+               found->slower->problem, found->slower->time_us, found->faster->style,
+               found->faster->time_us);
 }
 
 /* Opens what is looked in: an export, the database named, the default one where it exists, or
@@ -135,7 +149,8 @@ const kkt_command kkt_cmd_lookup = {
     .summary = "the configuration of a kernel or pipeline for a problem, and how it was found",
     .details =
         "Tiers: exact (a result for this problem), nearest (measured for a similar one; the\n"
-        "distance is the weighted sum of log2 ratios of the sizes), model, default.\n"
+        "distance is the weighted sum of log2 ratios of the sizes; a farther one is taken where\n"
+        "its style is known to be faster), model, default.\n"
         "Of a pipeline: its chunk size, its kernels' configurations at it, and the whole curve.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -196,6 +196,11 @@ typedef struct kkt_variant {
      * prune: everything they let pass must run right or be infeasible by the model. */
     bool (*applicable)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                        char *reason, size_t size);
+    /* What of that hangs on a problem's sizes beyond what is compiled in and the quotients of
+     * heads, for the exported header, whose look-up cannot call it: C conditions over the problem's
+     * keys and the parameters of `row`, NULL-terminated ("heads_v % row->heads_per_block == 0").
+     * NULL: nothing, or the kernel's sizes_decide. */
+    const char *const *row_needs;
     void (*footprint)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out);
     /* -D options beyond the parameters' own macros, space for one each in `out` as

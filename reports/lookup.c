@@ -54,16 +54,21 @@ double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const 
     return log2(apart(kernel, a, b)) / 2;
 }
 
+/* A result that may be given out. `entry` NULL: there is none. */
+typedef struct candidate {
+    const kkt_entry *entry;
+    const kkt_view *view;
+    double distance;
+} candidate;
+
 typedef struct search {
     const kkt_kernel *kernel;
     const kkt_values *problem;
     const kkt_arch *arch;
     const kkt_device *device;
-    int64_t chunk; /* 0: the kernel has none */
-    bool asked;    /* that chunk and no other; else each problem's own standing one */
-    const kkt_entry *best;
-    const kkt_device *best_device;
-    double distance;
+    int64_t chunk;      /* 0: the kernel has none */
+    bool asked;         /* that chunk and no other; else each problem's own standing one */
+    candidate *nearest; /* of each variant: its nearest result that can be used */
 } search;
 
 static bool read_config(const kkt_entry *entry, const char *text, const kkt_variant **variant,
@@ -152,26 +157,147 @@ static bool right_chunk(const search *s, const kkt_view *view, const kkt_entry *
            (s->asked ? s->chunk : kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
 }
 
-static void consider(search *s, const kkt_view *view, const kkt_entry *entry) {
+/* How far an entry's problem is; infinite where the entry is no result that could be given out,
+ * whatever its configuration. */
+static double distance_of(const search *s, const kkt_view *view, const kkt_entry *entry) {
     double extra = view->device == s->device ? 0 : KKT_LOOKUP_OTHER_DEVICE;
     kkt_values problem;
     if (strcmp(entry->kernel, s->kernel->name) != 0 || entry->provenance == KKT_PREDICTED ||
         !right_chunk(s, view, entry))
-        return;
+        return (double)INFINITY;
     kkt_params_defaults(&s->kernel->problem, &problem);
     if (kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK)
-        return;
+        return (double)INFINITY;
     double distance = kkt_lookup_distance(s->kernel, s->problem, &problem) + extra +
                       (same_quotients(s->kernel, s->problem, &problem) ? 0 : KKT_LOOKUP_QUOTIENT);
     if (distance > 0 && (!kkt_entry_measured(entry) || distance > KKT_LOOKUP_FAR))
-        return;
-    bool better = s->best == NULL || distance < s->distance ||
-                  (distance <= s->distance && kkt_entry_compare(entry, s->best) < 0);
-    if (better && usable(s, entry, entry->config)) {
-        s->best = entry;
-        s->best_device = view->device;
-        s->distance = distance;
+        return (double)INFINITY;
+    return distance;
+}
+
+/* Place of an entry's style among the kernel's variants, or their number. */
+static size_t variant_of(const search *s, const kkt_entry *entry) {
+    size_t v = 0;
+    while (v < s->kernel->variant_count &&
+           strcmp(kkt_style_get(s->kernel->variants[v]->style)->name, entry->style) != 0)
+        v++;
+    return v;
+}
+
+/* Whether another result of the same style and problem is so much better that this one's
+ * configuration is no guide. */
+static bool poor(const kkt_view *view, const kkt_entry *entry) {
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *best = &view->entries[i];
+        if (best->chunk == entry->chunk && strcmp(best->style, entry->style) == 0 &&
+            strcmp(best->kernel, entry->kernel) == 0 &&
+            strcmp(best->problem, entry->problem) == 0 &&
+            entry->time_us > KKT_LOOKUP_POOR * best->time_us)
+            return true;
     }
+    return false;
+}
+
+static void consider(search *s, const kkt_view *view, const kkt_entry *entry) {
+    double distance = distance_of(s, view, entry);
+    size_t v = variant_of(s, entry);
+    if (!isfinite(distance) || v == s->kernel->variant_count)
+        return;
+    candidate *best = &s->nearest[v];
+    bool better = best->entry == NULL || distance < best->distance ||
+                  (distance <= best->distance && kkt_entry_compare(entry, best->entry) < 0);
+    if (better && !poor(view, entry) && usable(s, entry, entry->config))
+        *best = (candidate){entry, view, distance};
+}
+
+/* Two styles' results on one problem. */
+typedef struct contest {
+    const kkt_entry *near, *far; /* of the style whose own nearest result is nearer, and farther */
+} contest;
+
+/* All results of a view: the best ones, then (of a database) every other one. */
+static const kkt_entry *result_at(const kkt_view *view, size_t i) {
+    return i < view->entry_count ? &view->entries[i] : &view->rows[i - view->entry_count];
+}
+
+/* The best measured result of a style on a problem whose configuration can be used for the problem
+ * asked; NULL where there is none. */
+static const kkt_entry *best_usable(const search *s, const kkt_view *view, const char *style,
+                                    const char *problem) {
+    const kkt_entry *best = NULL;
+    for (size_t i = 0; i < view->entry_count + view->row_count; i++) {
+        const kkt_entry *entry = result_at(view, i);
+        if (strcmp(entry->style, style) == 0 && strcmp(entry->problem, problem) == 0 &&
+            kkt_entry_measured(entry) && isfinite(distance_of(s, view, entry)) &&
+            (best == NULL || kkt_entry_compare(entry, best) < 0) && usable(s, entry, entry->config))
+            best = entry;
+    }
+    return best;
+}
+
+/* The results of two styles on the nearest problem on which both are measured, with configurations
+ * that can be used for the problem asked; false where there is none. */
+static bool common_ground(const search *s, const kkt_view *view, const kkt_entry *near,
+                          const kkt_entry *far, contest *out) {
+    double nearest = (double)INFINITY;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (strcmp(entry->style, far->style) != 0 || !kkt_entry_measured(entry))
+            continue;
+        const double distance = distance_of(s, view, entry);
+        if (distance >= nearest)
+            continue;
+        const contest at = {best_usable(s, view, near->style, entry->problem),
+                            best_usable(s, view, far->style, entry->problem)};
+        if (at.near != NULL && at.far != NULL) {
+            nearest = distance;
+            *out = at;
+        }
+    }
+    return isfinite(nearest);
+}
+
+/* Whether a style whose nearest result is farther than `near` is known to be faster. */
+static bool known_faster(const search *s, const candidate *near, const candidate *far,
+                         contest *at) {
+    return near->distance > 0 && far->distance > near->distance && far->view == near->view &&
+           common_ground(s, near->view, near->entry, far->entry, at) &&
+           kkt_entry_compare(at->far, at->near) < 0 && !kkt_entry_tied(at->far, at->near);
+}
+
+/* The nearest of the candidates that are left, which is then taken out; false where none is. */
+static bool take_nearest(const search *s, candidate *out) {
+    candidate *next = NULL;
+    for (size_t v = 0; v < s->kernel->variant_count; v++) {
+        candidate *c = &s->nearest[v];
+        if (c->entry != NULL &&
+            (next == NULL || c->distance < next->distance ||
+             (c->distance <= next->distance && kkt_entry_compare(c->entry, next->entry) < 0)))
+            next = c;
+    }
+    if (next == NULL)
+        return false;
+    *out = *next;
+    next->entry = NULL;
+    return true;
+}
+
+/* Of each style's nearest result the nearest one, which may be of the problem asked itself; one
+ * that is farther where its style is known to be faster than that one's. */
+static candidate choose(const search *s, kkt_lookup *out) {
+    candidate best = {0}, next;
+    contest at = {NULL, NULL};
+    if (!take_nearest(s, &best))
+        return best;
+    while (take_nearest(s, &next))
+        if (known_faster(s, &best, &next, &at)) {
+            out->passed = best.entry;
+            out->passed_distance = best.distance;
+            out->slower = at.near;
+            out->faster = at.far;
+            best = next;
+        }
+    return best;
 }
 
 static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
@@ -253,21 +379,26 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
     char reason[320] = "";
     if (!kkt_kernel_problem_valid(kernel, problem, reason, sizeof reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
-    search s = {
-        .kernel = kernel, .problem = problem, .arch = arch, .device = device, .asked = chunk != 0};
+    search s = {.kernel = kernel,
+                .problem = problem,
+                .arch = arch,
+                .device = device,
+                .asked = chunk != 0,
+                .nearest = kkt_arena_array(arena, kernel->variant_count, sizeof *s.nearest)};
     kkt_status status =
         choose_chunk(kernel, chunk, standing_chunk(views, count, kernel), &s.chunk, err);
     if (status != KKT_OK)
         return status;
     for (size_t v = 0; v < count; v++)
-        for (size_t i = 0; i < views[v].entry_count; i++)
-            consider(&s, &views[v], &views[v].entries[i]);
+        for (size_t i = 0; i < views[v].entry_count + views[v].row_count; i++)
+            consider(&s, &views[v], result_at(&views[v], i));
     memset(out, 0, sizeof *out);
-    out->device = s.best != NULL ? s.best_device : device;
-    if (s.best != NULL) {
-        out->tier = s.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
-        out->distance = s.distance;
-        out->entry = *s.best;
+    candidate best = choose(&s, out);
+    out->device = best.entry != NULL ? best.view->device : device;
+    if (best.entry != NULL) {
+        out->tier = best.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
+        out->distance = best.distance;
+        out->entry = *best.entry;
         if (out->tier == KKT_LOOKUP_NEAREST)
             adapt(&s, arena, &out->entry);
     } else if (from_model(&s, arena, &out->entry)) {

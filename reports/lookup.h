@@ -20,6 +20,10 @@ typedef struct kkt_lookup {
     kkt_entry entry; /* `problem` is the one the entry was found for, and its are time, interval,
                         error and energy. Launch, registers and prediction are those of the problem
                         asked; ties that do not apply to it are left out. */
+    /* A nearer result that was passed over, since its style is slower where both styles are
+     * measured (`slower`, `faster`: on one problem, the nearest such); NULL: none was. */
+    const kkt_entry *passed, *slower, *faster;
+    double passed_distance;
 } kkt_lookup;
 
 /* What a problem key counts for in the distance of two problems. The exported header uses the same
@@ -50,8 +54,15 @@ double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const 
 #define KKT_LOOKUP_OTHER_DEVICE 8.0
 /* Beyond this the model is asked instead. */
 #define KKT_LOOKUP_FAR 16.0
+/* Where the best configuration of a neighbour cannot be used, its next best ones are tried, as long
+ * as they take at most this multiple of the best one's time. */
+#define KKT_LOOKUP_POOR 1.5
 
-/* Looks in `views` (the first is the device's own; `count` may be 0: the model alone). `chunk` 0:
+/* Looks in `views` (the first is the device's own; `count` may be 0: the model alone): for a result
+ * of the problem asked, else for the nearest one of each style. Of these the nearest is taken,
+ * unless a style whose nearest result is farther is known to be faster: at the nearest problem
+ * where both are measured, with configurations that can be used for the problem asked. A view of a
+ * database offers all its results, one of an export the best alone. `chunk` 0:
  * the chunk size that stands for the problem that is found (kkt_view_chunk), else
  * KKT_DEFAULT_CHUNK, where the kernel has it. Strings of the entry live in the views or in `arena`.
  * KKT_ERR_INPUT: an impossible problem, or a chunk the kernel does not have. */

@@ -44,6 +44,7 @@ const kkt_variant kkt_gdn_fwd_warp_specialized = {
     .source = "gdn/gdn_fwd_warp_specialized.cu",
     .sources = sources,
     .applicable = applicable,
+    .row_needs = kkt_gdn_ws_row_needs,
     .footprint = footprint,
     .defines = defines,
     .plan = plan,

@@ -204,6 +204,10 @@ static bool columns_fit(const kkt_values *config, const sizes *s, char *reason, 
     return false;
 }
 
+/* The same as grid_fits, for the exported header. */
+const char *const kkt_gdn_ws_row_needs[] = {
+    "batch * sequences * heads_v * (dv / row->block_dv) >= row->units_per_block", NULL};
+
 static bool grid_fits(const kkt_values *config, const sizes *s, char *reason, size_t size) {
     const int64_t each = config->v[UNITS_PER_BLOCK];
     if (each == 1 || s->units >= each)

@@ -28,6 +28,7 @@ typedef struct kkt_gdn_ws_tensors {
         "gdn/ws_scores.cuh", "gdn/ws_service.cuh", "gdn/ws_state.cuh", "gdn/ws_state_chain.cuh",   \
         "gdn/ws_state_output.cuh", "gdn/ws_state_shared.cuh", "gdn/ws_work.cuh"
 
+extern const char *const kkt_gdn_ws_row_needs[]; /* kkt_variant.row_needs */
 bool kkt_gdn_ws_applicable(const kkt_values *problem, const kkt_values *config,
                            const kkt_arch *arch, bool fused, char *reason, size_t size);
 void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, bool fused,

@@ -377,12 +377,16 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
     }
 }
 
+/* Of a row with the quotient of heads asked for, whether blocks share a key head or not. */
+static const char *const row_needs[] = {"heads_v % row->heads_per_block == 0", NULL};
+
 static const kkt_variant materialized = {
     .style = KKT_STYLE_MATERIALIZED,
     .params = {.what = "parameter", .params = kkt_solve_params, .count = KKT_SOLVE_PARAMS},
     .source = "kkt_solve/kkt_solve.cu",
     .sources = sources,
     .applicable = kkt_solve_applicable,
+    .row_needs = row_needs,
     .footprint = kkt_solve_footprint,
     .defines = defines,
     .plan = plan,

@@ -107,13 +107,16 @@ static void add_struct(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     kkt_text_add(out, "    /* configuration */\n");
     for (size_t p = 0; p < variant->params.count; p++)
         kkt_text_printf(out, "    int %s;\n", variant->params.params[p].name);
-    kkt_text_add(out, "    /* launch: threads and dynamic shared memory a block, registers a "
-                      "thread */\n"
-                      "    int launch_threads;\n    int launch_smem_bytes;\n"
-                      "    int launch_registers;\n"
-                      "    int provenance; /* KKTTUNE_PREDICTED ... KKTTUNE_REPLAYED */\n"
-                      "    int stale;      /* 1: its source, options or compiler have changed */\n"
-                      "    double time_us; /* median; 0 where nothing was measured */\n} ");
+    kkt_text_add(
+        out,
+        "    /* launch: threads and dynamic shared memory a block, registers a "
+        "thread */\n"
+        "    int launch_threads;\n    int launch_smem_bytes;\n"
+        "    int launch_registers;\n"
+        "    int provenance; /* KKTTUNE_PREDICTED ... KKTTUNE_REPLAYED */\n"
+        "    int stale;      /* 1: its source, options or compiler have changed */\n"
+        "    double time_us; /* median; 0 where nothing was measured */\n"
+        "    int fastest_style; /* 0: another style is measured faster on this problem */\n} ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_entry;\n");
 }
@@ -140,8 +143,20 @@ static int64_t common_chunk(const kkt_view *view, const kkt_kernel *kernel,
     return common;
 }
 
-static bool add_row(kkt_text *out, const kkt_kernel *kernel, const kkt_variant *variant,
-                    const kkt_entry *entry) {
+/* Whether no other style is measured to be faster on an entry's problem, at its chunk size. */
+static bool fastest_style(const kkt_view *view, const kkt_entry *entry) {
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *other = &view->entries[i];
+        if (other->chunk == entry->chunk && kkt_entry_measured(other) &&
+            kkt_entry_compare_problem(other, entry) == 0 && kkt_entry_compare(other, entry) < 0 &&
+            !kkt_entry_tied(other, entry))
+            return false;
+    }
+    return true;
+}
+
+static bool add_row(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
+                    const kkt_variant *variant, const kkt_entry *entry) {
     kkt_values problem, config;
     kkt_params_defaults(&kernel->problem, &problem);
     kkt_params_defaults(&variant->params, &config);
@@ -153,9 +168,10 @@ static bool add_row(kkt_text *out, const kkt_kernel *kernel, const kkt_variant *
         kkt_text_printf(out, "%lld, ", (long long)problem.v[p]);
     for (size_t p = 0; p < variant->params.count; p++)
         kkt_text_printf(out, "%lld, ", (long long)config.v[p]);
-    kkt_text_printf(out, "%d, %lld, %d, %d, %d, %.6f},\n", entry->threads,
+    kkt_text_printf(out, "%d, %lld, %d, %d, %d, %.6f, %d},\n", entry->threads,
                     (long long)entry->smem_bytes, entry->registers, (int)entry->provenance,
-                    entry->stale_reason != NULL, kkt_entry_measured(entry) ? entry->time_us : 0.0);
+                    entry->stale_reason != NULL, kkt_entry_measured(entry) ? entry->time_us : 0.0,
+                    fastest_style(view, entry));
     return true;
 }
 
@@ -166,7 +182,7 @@ static void add_table(kkt_text *out, const kkt_view *view, const kkt_kernel *ker
     for (size_t i = 0; i < view->entry_count; i++)
         if (of_variant(&view->entries[i], kernel, variant) &&
             strcmp(style, view->entries[i].style) == 0)
-            count += add_row(&rows, kernel, variant, &view->entries[i]);
+            count += add_row(&rows, view, kernel, variant, &view->entries[i]);
     kkt_text_add(out,
                  "\n/* All problems and chunk sizes; `*count` receives the number of rows. */\n"
                  "KKTTUNE_FUNCTION const ");
@@ -183,7 +199,8 @@ static void add_table(kkt_text *out, const kkt_view *view, const kkt_kernel *ker
 
 /* The rows that must not be given out for the problem asked: another binary, or a configuration
  * that may not divide it. */
-static void add_conditions(kkt_text *out, const kkt_kernel *kernel, int64_t common) {
+static void add_conditions(kkt_text *out, const kkt_kernel *kernel, const kkt_variant *variant,
+                           int64_t common) {
     for (size_t p = 0; p < kernel->problem.count; p++) {
         const kkt_param *param = &kernel->problem.params[p];
         if (kernel->sizes_decide || kkt_lookup_rule_of(param).compiled)
@@ -197,6 +214,8 @@ static void add_conditions(kkt_text *out, const kkt_kernel *kernel, int64_t comm
                             "        if (rows[i].problem_%s * %s != %s * rows[i].problem_%s)\n"
                             "            continue;\n",
                             q->above, q->below, q->above, q->below);
+    for (const char *const *need = variant->row_needs; need != NULL && *need != NULL; need++)
+        kkt_text_printf(out, "        if (!(%s))\n            continue;\n", *need);
     if (kernel->chunk_param != NULL && common != 0)
         kkt_text_printf(out,
                         "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : %lld))\n"
@@ -229,9 +248,15 @@ static void add_arguments(kkt_text *out, const kkt_kernel *kernel) {
 
 /* Rows of one tier are ordered as kkt_lookup_find orders them: distance, fresh before stale, time.
  */
-static void add_choice(kkt_text *out, const kkt_kernel *kernel, int64_t common) {
+static void add_choice(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
+                       const kkt_variant *variant, int64_t common) {
     kkt_text_add(out, "    for (int i = 0; i < count; i++) {\n        double apart = 1.0;\n");
-    add_conditions(out, kernel, common);
+    if (variant->row_needs != NULL) {
+        kkt_text_add(out, "        const ");
+        add_prefix(out, view, kernel);
+        kkt_text_add(out, "_entry *row = &rows[i];\n");
+    }
+    add_conditions(out, kernel, variant, common);
     add_distance(out, kernel);
     kkt_text_printf(
         out,
@@ -255,7 +280,7 @@ static void add_standing(kkt_text *out, const kkt_view *view, const kkt_kernel *
     kkt_text values = {0}, row = {0};
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
-        if (of_variant(entry, kernel, variant) && add_row(&row, kernel, variant, entry))
+        if (of_variant(entry, kernel, variant) && add_row(&row, view, kernel, variant, entry))
             kkt_text_printf(&values, "%s%lld", values.length > 0 ? ", " : "",
                             (long long)kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
     }
@@ -303,7 +328,7 @@ static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     kkt_text_add(out, "_entry *best = 0;\n    double nearest = 0.0;\n");
     if (kernel->chunk_param != NULL && common == 0)
         add_standing(out, view, kernel, variant);
-    add_choice(out, kernel, common);
+    add_choice(out, view, kernel, variant, common);
     kkt_text_add(out, "    if (exact)\n        *exact = best && nearest <= 1.0;\n"
                       "    return best;\n}\n");
 }

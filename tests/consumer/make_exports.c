@@ -9,6 +9,8 @@ static void print_path(void *context, const char *path) {
     puts(path);
 }
 
+#define EIGHT_UNITS "block_dv=128,service_registers=32,state_registers=208,units_per_block=8"
+
 /* What is added from now on is of another kernel. */
 static void turn_to(fixture *f, const char *kernel, kkt_style_id style) {
     if (kkt_kernel_parse(kernel, &f->kernel, &f->error) != KKT_OK)
@@ -33,6 +35,17 @@ int main(int argc, char **argv) {
     add_measured(f, "tokens=8192,heads_v=32", "chunk=64,threads=64,inverse=flat", 30, 31, 32);
     add_measured(f, "tokens=8192,heads_v=32,dtype=fp16", "chunk=64,threads=256,inverse=row", 30, 31,
                  32);
+    add_measured(f, "heads_k=16,heads_v=32",
+                 "chunk=16,chunks_per_block=2,couple=bf16x3,heads_per_block=8,share=value_head,"
+                 "store=tma,threads=256,kload=cp_async",
+                 40, 41, 42);
+    /* A block takes eight heads, and not every problem has so many. */
+    turn_to(f, "gdn_fwd_t", KKT_STYLE_WARP_SPECIALIZED);
+    add_measured(f, "", EIGHT_UNITS, 1600, 1601, 1602);
+    add_measured(f, "tokens=8192", EIGHT_UNITS, 400, 401, 402);
+    turn_to(f, "gdn_fwd_t", KKT_STYLE_FRAGMENT);
+    add_measured(f, "", "", 1650, 1651, 1652);
+    add_measured(f, "tokens=8192", "", 390, 391, 392);
     turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
     add_measured(f, "", "", 190, 191.5, 193);
     turn_to(f, "gemv", KKT_STYLE_FRAGMENT);

@@ -38,6 +38,28 @@ static void use_products(void) {
            "none of another size");
 }
 
+/* What the sizes of a problem decide beside what is compiled in. */
+static void use_units(void) {
+    int exact = -1;
+    const kkttune_sm90_gdn_fwd_t_entry *row =
+        kkttune_sm90_gdn_fwd_t_find(1, 1, 32768, 16, 64, 128, 128, 0, 1, 0, 0, &exact);
+    expect(row != 0 && exact == 1 && row->units_per_block == 8 && row->fastest_style == 1,
+           "the default problem, whose blocks take eight heads");
+    row = kkttune_sm90_gdn_fwd_t_find(1, 1, 8192, 16, 64, 128, 128, 0, 1, 0, 0, &exact);
+    expect(row != 0 && exact == 1 && row->time_us > 400.0 && row->fastest_style == 0,
+           "another style is faster on a shorter one");
+    row = kkttune_sm90_gdn_fwd_t_find(1, 2, 8192, 1, 4, 128, 128, 0, 1, 0, 0, &exact);
+    expect(row != 0 && exact == 0, "two sequences of four heads are eight");
+    row = kkttune_sm90_gdn_fwd_t_find(1, 1, 8192, 1, 4, 128, 128, 0, 1, 0, 0, &exact);
+    expect(row == 0 || row->units_per_block <= 4, "four heads are too few for such a block");
+
+    const kkttune_sm90_kkt_solve_entry *solve =
+        kkttune_sm90_kkt_solve_find(1, 1, 32768, 4, 8, 128, 0, 1, 0, 16, &exact);
+    expect(solve != 0 && solve->heads_per_block == 8, "eight value heads of a block");
+    solve = kkttune_sm90_kkt_solve_find(1, 1, 32768, 2, 4, 128, 0, 1, 0, 16, &exact);
+    expect(solve == 0 || solve->heads_per_block <= 4, "no eight heads where there are four");
+}
+
 int main(void) {
     int count = 0, exact = -1;
     const kkttune_sm90_kkt_solve_entry *rows = kkttune_sm90_kkt_solve_table(&count);
@@ -61,6 +83,7 @@ int main(void) {
     expect(row == 0, "nothing for a gate that no row has");
 
     use_products();
+    use_units();
     expect(KKTTUNE_DISPATCH(90, KKT_SOLVE, CHUNK, 7) == 64, "dispatch to sm90");
     expect(KKTTUNE_DISPATCH(80, KKT_SOLVE, CHUNK, 7) == 7, "no header of this architecture");
     expect(KKTTUNE_DISPATCH(100, KKT_SOLVE, CHUNK, 7) == 7, "another major version");
