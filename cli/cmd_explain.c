@@ -1,7 +1,9 @@
 /* `kkttune explain KERNEL`: one configuration; every resource with its headroom, what limits it,
  * what the compiler made of it, and what breaks first where a parameter moves to its next value. */
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/config_choice.h"
 #include "cli/explain.h"
 
 static const kkt_option options[] = {
@@ -9,7 +11,9 @@ static const kkt_option options[] = {
     KKT_OPTION_DEVICE,
     {"--style", "NAME", "write style; default the kernel's first"},
     {"--problem", "K=V,...", "problem; keys that are left out keep their default"},
-    {"--config", "K=V,...", "configuration; parameters that are left out keep their default"},
+    {"--config", "K=V,...",
+     "configuration; parameters that are left out keep their default; without it, where the "
+     "defaults do not apply to the problem, the model's best"},
     {"--cache", "DIR", "cubin cache; default $XDG_CACHE_HOME/kkttune"},
     KKT_OPTION_JSON,
 };
@@ -44,8 +48,26 @@ static const char *option_or_none(const kkt_args *args, const char *option) {
     return text == NULL ? "" : text;
 }
 
+/* Where --config names nothing: what applies to the problem. An impossible problem stays what it
+ * is, for explain_predict to say so. */
+static kkt_status choose_config(const kkt_args *args, explain_query *q, kkt_error *err) {
+    char reason[EXPLAIN_REASON];
+    kkt_config_choice choice;
+    if (!kkt_kernel_problem_valid(q->kernel, &q->problem, reason, sizeof reason))
+        return KKT_OK;
+    kkt_status status = kkt_config_choose(q->kernel, q->variant, kkt_args_has(args, "--style"),
+                                          q->arch, q->device, &q->problem, &choice, err);
+    if (status != KKT_OK)
+        return status;
+    q->variant = choice.variant;
+    q->config = choice.config;
+    snprintf(q->config_note, sizeof q->config_note, "%s", choice.note);
+    return KKT_OK;
+}
+
 static kkt_status read_query(const kkt_args *args, explain_query *q, kkt_error *err) {
     char reason[EXPLAIN_REASON];
+    uint64_t named = 0;
     kkt_status status;
     if ((status = kkt_kernel_parse(kkt_args_operand(args, 0), &q->kernel, err)) ||
         (status = kkt_args_arch(args, &q->arch, &q->device, err)) ||
@@ -56,7 +78,8 @@ static kkt_status read_query(const kkt_args *args, explain_query *q, kkt_error *
     if ((status = kkt_params_parse(&q->kernel->problem, option_or_none(args, "--problem"),
                                    &q->problem, NULL, err)) ||
         (status = kkt_params_parse(&q->variant->params, option_or_none(args, "--config"),
-                                   &q->config, NULL, err)))
+                                   &q->config, &named, err)) ||
+        (status = named == 0 ? choose_config(args, q, err) : KKT_OK))
         return status;
     if (!explain_predict(q, &q->problem, &q->config, &q->here, reason))
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);

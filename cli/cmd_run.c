@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/check_output.h"
+#include "cli/config_choice.h"
 #include "cli/data_options.h"
 #include "cli/gpu_session.h"
 #include "cli/tensor_print.h"
@@ -50,6 +51,33 @@ static kkt_status read_inputs(job *j, kkt_error *err) {
     if (status == KKT_OK)
         kkt_tensors_note_unknown(j->with.in, j->with.kernel, &j->tensors);
     return status;
+}
+
+/* Where --config names nothing: a configuration that applies to the problem, and says which. */
+static kkt_status choose_config(job *j, kkt_error *err) {
+    kkt_config_choice choice;
+    if (j->with.config_given != 0)
+        return KKT_OK;
+    kkt_status status =
+        kkt_config_choose(j->with.kernel, j->with.variant, kkt_args_has(j->args, "--style"),
+                          j->gpu.arch, j->gpu.device, &j->problem, &choice, err);
+    if (status != KKT_OK || choice.note[0] == '\0')
+        return status;
+    kkt_text config = {0};
+    kkt_params_format(&choice.variant->params, &choice.config, &config);
+    fprintf(stderr, "%s %s: %s\n", kkt_style_get(choice.variant->style)->name,
+            kkt_text_get(&config), choice.note);
+    kkt_text_free(&config);
+    const char *chunk = j->with.kernel->chunk_param;
+    const bool other_chunk =
+        chunk != NULL && kkt_params_get(&j->with.variant->params, &j->with.config, chunk) !=
+                             kkt_params_get(&choice.variant->params, &choice.config, chunk);
+    j->with.variant = choice.variant;
+    j->with.config = choice.config;
+    if (!other_chunk)
+        return KKT_OK;
+    kkt_host_tensors_free(&j->tensors); /* shapes depend on it */
+    return read_inputs(j, err);
 }
 
 /* Refuses what the constraints or the model say cannot run, then compiles and runs it once. */
@@ -151,6 +179,8 @@ static kkt_status run(job *j, kkt_error *err) {
     if (status == KKT_OK)
         status = read_inputs(j, err);
     if (status == KKT_OK)
+        status = choose_config(j, err);
+    if (status == KKT_OK)
         status = run_on_gpu(j, err);
     if (status == KKT_OK)
         status = write_outputs(j, err);
@@ -176,7 +206,9 @@ static kkt_status run_run(const kkt_args *args, kkt_error *err) {
 
 static const kkt_option options[] = {
     {"--style", "NAME", "write style; default the kernel's first with device code"},
-    {"--config", "k=v,...", "the configuration; parameters left out have their default"},
+    {"--config", "k=v,...",
+     "the configuration; parameters left out have their default; without it, where the defaults do "
+     "not apply to the problem, the model's best"},
     {"--problem", "k=v,...", "problem keys; those left out follow from the files' shapes"},
     {"--in", "DIR", "folder of the inputs, NAME.npy each"},
     {"--out", "DIR", "folder the result is written to, in the problem's type"},

@@ -50,6 +50,7 @@ typedef struct explain_query {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_values problem, config;
+    char config_note[400]; /* why it is not the default one, though none was given; else "" */
     explain_point here;
     bool compiled;
     kkt_cubin_info info;           /* where compiled */

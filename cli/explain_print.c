@@ -100,6 +100,8 @@ void explain_print_json(const explain_query *q) {
     kkt_json_add_string(root, "device_name", q->device->full_name);
     kkt_json_add_string(root, "problem", kkt_text_get(&problem));
     kkt_json_add_string(root, "config", kkt_text_get(&config));
+    if (q->config_note[0] != '\0')
+        kkt_json_add_string(root, "config_note", q->config_note);
     kkt_json *predicted = kkt_json_add_object(root, "predicted");
     add_prediction(predicted, &q->here.prediction);
     kkt_json_add_string(predicted, "reason", q->here.reason);
@@ -215,6 +217,8 @@ void explain_print_text(const explain_query *q) {
     printf("%s (%s) on %s, %s\n  %s\n  %s\n", q->kernel->name,
            kkt_style_get(q->variant->style)->name, q->arch->name, q->device->full_name,
            kkt_text_get(&problem), kkt_text_get(&config));
+    if (q->config_note[0] != '\0')
+        printf("  (%s)\n", q->config_note);
     printf("%s\n\n", q->here.reason);
     print_resources(q);
     print_limits(q);

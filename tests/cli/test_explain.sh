@@ -52,6 +52,20 @@ refuses 2 "has no style 'fragment'; it has: materialized" explain kkt_solve --ar
     --style fragment
 refuses 2 "unknown kernel 'nonsense'" explain nonsense --arch sm90
 
+# Without --config, where the defaults do not apply: what the model likes best, and why.
+expect 0 explain gemv --arch sm90 --problem layout=t,m=4099 --json
+json '"does not apply: layout t: a thread has 2 rows" in d["config_note"]'
+json 'd["style"] == "fragment" and "vec=1" in d["config"] and d["predicted"]["feasible"]'
+expect 0 explain gemv --arch sm90 --problem layout=t,m=4099
+has "$out" "(the model's best configuration; the default one does not apply: layout t"
+expect 0 explain gemm --arch sm90 --style warp_specialized --problem n=4095,layout=tt --json
+json 'd["style"] == "warp_specialized" and "store=warps" in d["config"] and d["config_note"]'
+expect 0 explain gemv --arch sm90 --json
+json '"config_note" not in d'
+refuses 2 "rows_per_block must be" explain gemv --arch sm90 --problem layout=t,m=4099 --config vec=8
+refuses 2 "no configuration applies to this problem; the default one does not: sm80 has no wgmma" \
+    explain gemm --arch sm80 --style warp_specialized
+
 # A cache that is no folder: the result is the same, with one warning.
 touch file
 expect 0 explain kkt_solve --arch sm90 --config "chunk=16,couple=tf32,threads=64" --cache "$work/file" --json
