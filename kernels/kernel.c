@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "kernels/embedded.h"
+#include "kernels/library.h"
 
 int64_t kkt_tensor_elements(const kkt_tensor *tensor) {
     int64_t elements = 1;
@@ -115,6 +116,12 @@ void kkt_variant_hash(const kkt_variant *variant, char out[65]) {
         add_name(hash, variant->library);
     for (const char *const *name = variant->routines; name && *name; name++)
         add_name(hash, *name);
+    const int calls = variant->library ? kkt_library_calls_revision(variant->library) : 1;
+    if (calls > 1 || variant->calls_revision > 0) {
+        char revision[40]; /* what was timed before there were revisions has none in its hash */
+        snprintf(revision, sizeof revision, "calls %d.%d", calls, variant->calls_revision);
+        add_name(hash, revision);
+    }
     kkt_sha256_close(hash, out);
 }
 

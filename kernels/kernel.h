@@ -191,6 +191,8 @@ typedef struct kkt_variant {
     const char *library;
     const char *const *routines; /* those that its plans call, NULL-terminated: kernel_hash covers
                                     their names */
+    int calls_revision; /* of what `plan` asks of them (which operands, layout, type): raised by one
+                           with each change of that, which makes earlier times stale; 0 at first */
     /* Whether a configuration makes sense at all on this problem and architecture. False with
      * one line in `reason` ("heads_per_block 4 does not divide Hv/Hk = 2"). Constraints only
      * prune: everything they let pass must run right or be infeasible by the model. */
@@ -322,7 +324,7 @@ int kkt_variant_tensors(const kkt_kernel *kernel, const kkt_variant *variant,
  * time. NULL where there is none. The bytes are NUL-terminated; length excludes the NUL. */
 const char *kkt_device_source(const char *path, size_t *length);
 /* SHA-256 (hex) over the bytes of the variant's `sources`, one after the other in that order, and
- * the names of the library's routines, where it calls some. */
+ * the names of the library's routines, where it calls some, with the revision of how. */
 void kkt_variant_hash(const kkt_variant *variant, char out[65]);
 /* All -D options of a configuration: parameters' macros in table order, then `defines`; lines
  * "NAME=value\n" appended to `out`. */

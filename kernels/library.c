@@ -2,6 +2,18 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+int kkt_library_calls_revision(const char *library) {
+    static const struct {
+        const char *library;
+        int calls;
+    } revisions[] = {{KKT_CUBLAS, 1}};
+    for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++)
+        if (strcmp(revisions[i].library, library) == 0)
+            return revisions[i].calls;
+    return 1;
+}
 
 bool kkt_call_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          char *reason, size_t size) {

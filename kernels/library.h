@@ -8,6 +8,11 @@
 
 #define KKT_CUBLAS "cublas"
 
+/* How a library is called beyond what a plan asks for (workspace, mode, heuristics): raised by one
+ * with each change of tuner/measure/library/ that makes a call another one. Part of the hash of
+ * what calls the library, so that its earlier times are stale. 1 is where counting began. */
+int kkt_library_calls_revision(const char *library);
+
 /* Whether cuBLAS multiplies both 16-bit types on an architecture: from sm_80 on. */
 bool kkt_call_applicable(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          char *reason, size_t size);

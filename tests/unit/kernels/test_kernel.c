@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "kernels/kernel.h"
+#include "kernels/library.h"
 
 static void families_are_complete(void **state) {
     (void)state;
@@ -110,7 +111,10 @@ static void sources_are_embedded_whole(void **state) {
             char expected[65], hash[65];
             kkt_sha256_close(all, expected);
             kkt_variant_hash(variant, hash);
-            assert_string_equal(hash, expected);
+            /* test_library_calls.c is about later revisions of calls. */
+            if (variant->calls_revision == 0 &&
+                (!variant->library || kkt_library_calls_revision(variant->library) == 1))
+                assert_string_equal(hash, expected);
         }
     }
     assert_true(checked > 0);
