@@ -73,10 +73,9 @@ static kkt_status read_query(const kkt_args *args, explain_query *q, kkt_error *
         (status = kkt_args_arch(args, &q->arch, &q->device, err)) ||
         (status = choose_variant(args, q->kernel, &q->variant, err)))
         return status;
-    kkt_params_defaults(&q->kernel->problem, &q->problem);
     kkt_params_defaults(&q->variant->params, &q->config);
-    if ((status = kkt_params_parse(&q->kernel->problem, option_or_none(args, "--problem"),
-                                   &q->problem, NULL, err)) ||
+    if ((status = kkt_kernel_problem_parse(q->kernel, kkt_args_get(args, "--problem"), &q->problem,
+                                           err)) ||
         (status = kkt_params_parse(&q->variant->params, option_or_none(args, "--config"),
                                    &q->config, &named, err)) ||
         (status = named == 0 ? choose_config(args, q, err) : KKT_OK))

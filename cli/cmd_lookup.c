@@ -106,10 +106,8 @@ static kkt_status run_kernel(const kkt_args *args, kkt_error *err) {
     kkt_status status = kkt_kernel_parse(kkt_args_operand(args, 0), &kernel, err);
     if (status == KKT_OK)
         status = kkt_args_arch(args, &arch, &device, err);
-    if (status == KKT_OK) {
-        kkt_params_defaults(&kernel->problem, &problem);
-        status = kkt_params_parse(&kernel->problem, text != NULL ? text : "", &problem, NULL, err);
-    }
+    if (status == KKT_OK)
+        status = kkt_kernel_problem_parse(kernel, text, &problem, err);
     if (status == KKT_OK && chunk_text != NULL && !kkt_parse_i64(chunk_text, 1, 1 << 20, &chunk))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "--chunk '%s' is no chunk size", chunk_text);
     if (status == KKT_OK)

@@ -62,8 +62,7 @@ static kkt_status read_options(job *j, kkt_error *err) {
     const char *count = kkt_args_get(j->args, "--count");
     char reason[200];
     j->wanted = DEFAULT_COUNT;
-    kkt_params_defaults(&j->kernel->problem, &j->problem);
-    status = kkt_params_parse(&j->kernel->problem, problem ? problem : "", &j->problem, NULL, err);
+    status = kkt_kernel_problem_parse(j->kernel, problem, &j->problem, err);
     if (status == KKT_OK &&
         !kkt_kernel_problem_valid(j->kernel, &j->problem, reason, sizeof reason))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);

@@ -59,9 +59,7 @@ static kkt_status parse_budget(const char *text, kkt_session_options *out, kkt_e
 static kkt_status check_problem(const kkt_kernel *kernel, const char *problem, kkt_error *err) {
     kkt_values values;
     char reason[240];
-    kkt_params_defaults(&kernel->problem, &values);
-    kkt_status status =
-        kkt_params_parse(&kernel->problem, problem ? problem : "", &values, NULL, err);
+    kkt_status status = kkt_kernel_problem_parse(kernel, problem, &values, err);
     if (status == KKT_OK && !kkt_kernel_problem_valid(kernel, &values, reason, sizeof reason)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", kernel->name, reason);
     }

@@ -41,8 +41,7 @@ static best_rows best_begin(const kkt_run_result *r) {
     const kkt_kernel *kernel = r->options->kernel;
     if (kernel && r->options->problem) {
         kkt_values values;
-        kkt_params_defaults(&kernel->problem, &values);
-        kkt_params_parse(&kernel->problem, r->options->problem, &values, NULL, NULL);
+        kkt_kernel_problem_parse(kernel, r->options->problem, &values, NULL);
         rows.asked = kkt_params_text(r->arena, &kernel->problem, &values);
         rows.others = false;
     }

@@ -377,6 +377,8 @@ kkt_status kkt_tensors_read(const kkt_tensor_request *request, kkt_values *probl
     }
     if (status == KKT_OK)
         status = infer_keys(request, given, files, count, problem, err);
+    if (status == KKT_OK && request->kernel->problem_canonical)
+        request->kernel->problem_canonical(problem);
     char reason[200];
     if (status == KKT_OK &&
         !kkt_kernel_problem_valid(request->kernel, problem, reason, sizeof reason))

@@ -140,6 +140,15 @@ void kkt_variant_defines(const kkt_kernel *kernel, const kkt_variant *variant,
         variant->defines(problem, config, arch, out);
 }
 
+kkt_status kkt_kernel_problem_parse(const kkt_kernel *kernel, const char *text, kkt_values *out,
+                                    kkt_error *err) {
+    kkt_params_defaults(&kernel->problem, out);
+    kkt_status status = kkt_params_parse(&kernel->problem, text ? text : "", out, NULL, err);
+    if (status == KKT_OK && kernel->problem_canonical)
+        kernel->problem_canonical(out);
+    return status;
+}
+
 bool kkt_kernel_problem_valid(const kkt_kernel *kernel, const kkt_values *problem, char *reason,
                               size_t size) {
     return !kernel->problem_valid || kernel->problem_valid(problem, reason, size);

@@ -254,6 +254,9 @@ struct kkt_kernel {
      * every problem whose keys are in range is possible. Call it through kkt_kernel_problem_valid.
      */
     bool (*problem_valid)(const kkt_values *problem, char *reason, size_t size);
+    /* Where two texts mean one problem (lda as long as a row, and 0), makes the values those of
+     * one of them. NULL: all differ. kkt_kernel_problem_parse calls it. */
+    void (*problem_canonical)(kkt_values *problem);
     /* The tensors of a problem; output shapes may depend on the chunk of `config`. */
     int (*tensors)(const kkt_values *problem, const kkt_values *config, kkt_tensor *out);
     const kkt_input_case *cases;
@@ -305,6 +308,10 @@ struct kkt_kernel {
 
 /* The list. */
 const kkt_kernel *const *kkt_kernels(size_t *count);
+/* A problem's text ("k=v,...", NULL as ""), the keys it leaves out at their defaults, as canonical
+ * values. KKT_ERR_INPUT names the key; whether it is possible is for kkt_kernel_problem_valid. */
+kkt_status kkt_kernel_problem_parse(const kkt_kernel *kernel, const char *text, kkt_values *out,
+                                    kkt_error *err);
 /* Whether a problem is possible at all; false with one line in `reason`. */
 bool kkt_kernel_problem_valid(const kkt_kernel *kernel, const kkt_values *problem, char *reason,
                               size_t size);

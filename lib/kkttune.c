@@ -110,7 +110,7 @@ static kkt_status parse_kernel(const char *name, const char *problem_text,
     char reason[320];
     kkt_status status = kkt_kernel_parse(name != NULL ? name : "", kernel, err);
     if (status == KKT_OK)
-        status = parse_values(&(*kernel)->problem, problem_text, problem, err);
+        status = kkt_kernel_problem_parse(*kernel, problem_text, problem, err);
     if (status == KKT_OK && !kkt_kernel_problem_valid(*kernel, problem, reason, sizeof reason))
         status = kkt_fail(err, KKT_ERR_INPUT, 0, "impossible problem: %s", reason);
     return status;

@@ -165,8 +165,7 @@ static double distance_of(const search *s, const kkt_view *view, const kkt_entry
     if (strcmp(entry->kernel, s->kernel->name) != 0 || entry->provenance == KKT_PREDICTED ||
         !right_chunk(s, view, entry))
         return (double)INFINITY;
-    kkt_params_defaults(&s->kernel->problem, &problem);
-    if (kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK)
+    if (kkt_kernel_problem_parse(s->kernel, entry->problem, &problem, NULL) != KKT_OK)
         return (double)INFINITY;
     double distance = kkt_lookup_distance(s->kernel, s->problem, &problem) + extra +
                       (same_quotients(s->kernel, s->problem, &problem) ? 0 : KKT_LOOKUP_QUOTIENT);

@@ -31,6 +31,7 @@ const kkt_kernel kkt_kernel_gemv = {
     .claims = kkt_gemv_claims,
     .claim_count = KKT_GEMV_CLAIM_COUNT,
     .problem_valid = kkt_gemv_problem_valid,
+    .problem_canonical = kkt_gemv_problem_canonical,
     .tensors = tensors,
     .cases = kkt_gemv_cases,
     .case_count = KKT_GEMV_CASES,

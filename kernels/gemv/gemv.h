@@ -43,6 +43,8 @@ extern const char *const kkt_gemv_default_problems[]; /* NULL-terminated */
 
 /* Elements from one row of A to the next. */
 int64_t kkt_gemv_lda(const kkt_values *problem);
+/* lda of no padding becomes 0. */
+void kkt_gemv_problem_canonical(kkt_values *problem);
 bool kkt_gemv_problem_valid(const kkt_values *problem, char *reason, size_t size);
 /* The tensors without workspace; returns KKT_GEMV_TENSORS. */
 int kkt_gemv_list(const kkt_values *problem, kkt_tensor *out);

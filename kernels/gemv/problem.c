@@ -54,6 +54,11 @@ int64_t kkt_gemv_lda(const kkt_values *problem) {
     return given > 0 ? given : row_elements(problem);
 }
 
+void kkt_gemv_problem_canonical(kkt_values *problem) {
+    if (problem->v[KKT_GEMV_LDA] == row_elements(problem))
+        problem->v[KKT_GEMV_LDA] = 0;
+}
+
 bool kkt_gemv_problem_valid(const kkt_values *problem, char *reason, size_t size) {
     const int64_t lda = kkt_gemv_lda(problem), least = row_elements(problem);
     if (lda < least) {

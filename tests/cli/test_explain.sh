@@ -60,6 +60,8 @@ expect 0 explain gemv --arch sm90 --problem layout=t,m=4099
 has "$out" "(the model's best configuration; the default one does not apply: layout t"
 expect 0 explain gemm --arch sm90 --style warp_specialized --problem n=4095,layout=tt --json
 json 'd["style"] == "warp_specialized" and "store=warps" in d["config"] and d["config_note"]'
+expect 0 explain gemv --arch sm90 --problem m=512,k=640,lda=640 --json
+json '"lda=0" in d["problem"]' # one problem has one name
 expect 0 explain gemv --arch sm90 --json
 json '"config_note" not in d'
 refuses 2 "rows_per_block must be" explain gemv --arch sm90 --problem layout=t,m=4099 --config vec=8

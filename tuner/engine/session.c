@@ -67,8 +67,7 @@ kkt_status session_open_task(session *s, const kkt_kernel *kernel, const kkt_var
     t->best_us = (double)INFINITY;
     t->kernel = kernel;
     t->variant = variant;
-    kkt_params_defaults(&kernel->problem, &t->problem);
-    kkt_status status = kkt_params_parse(&kernel->problem, problem, &t->problem, NULL, err);
+    kkt_status status = kkt_kernel_problem_parse(kernel, problem, &t->problem, err);
     if (status != KKT_OK) {
         return status;
     }

@@ -239,6 +239,30 @@ static void problems_that_cannot_be_are_refused(void **state) {
 
 /* Rows of 4099 elements begin at one of 8 places of a vector; blocks have rows 8 apart, and all of
  * them together have every row. Rows of 4100 begin at one of 2. */
+/* The lda of rows without padding is the 0 that stands for it. */
+static void no_padding_is_one_problem(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t lda;
+    } cases[] = {
+        {"", 0},
+        {"m=96,k=64,lda=64", 0},
+        {"m=96,k=64,lda=72", 72},
+        {"m=96,k=64,lda=96", 96}, /* the other layout's */
+        {"m=96,k=64,lda=96,layout=t", 0},
+        {"lda=5", 5}, /* impossible, and left as it is */
+    };
+    kkt_values problem;
+    kkt_error err;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(kkt_kernel_problem_parse(family(), cases[i].text, &problem, &err), KKT_OK);
+        assert_int_equal(problem.v[KKT_GEMV_LDA], cases[i].lda);
+    }
+    assert_int_equal(kkt_kernel_problem_parse(family(), NULL, &problem, &err), KKT_OK);
+    assert_int_equal(kkt_kernel_problem_parse(family(), "lda=x", &problem, &err), KKT_ERR_INPUT);
+}
+
 static void blocks_cover_the_rows(void **state) {
     static const struct {
         const char *problem, *config;
@@ -364,6 +388,7 @@ int main(void) {
         cmocka_unit_test(check_problems_are_aligned_alike),
         cmocka_unit_test(says_why_a_configuration_is_refused),
         cmocka_unit_test(problems_that_cannot_be_are_refused),
+        cmocka_unit_test(no_padding_is_one_problem),
         cmocka_unit_test(blocks_cover_the_rows),
         cmocka_unit_test(stretches_cover_k),
         cmocka_unit_test(bytes_by_hand),
