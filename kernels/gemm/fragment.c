@@ -80,13 +80,6 @@ static double operand_registers(const kkt_gemm_mma *g, bool a_shared, bool b_sha
     return g->depth > 1 && blocks > 5 ? 20 * blocks - 90 : 10;
 }
 
-/* Blocks of an SM, which together take rows of tiles. */
-static int64_t resident(const kkt_footprint *fp, const kkt_arch *arch) {
-    kkt_prediction prediction;
-    kkt_predict(fp, arch, kkt_device_first(arch), NULL, &prediction);
-    return prediction.occupancy.blocks_per_sm > 0 ? prediction.occupancy.blocks_per_sm : 1;
-}
-
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
@@ -112,7 +105,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
                       b_shared ? KKT_GEMM_SWIZZLED : KKT_GEMM_REGISTERS, out);
     kkt_gemm_mma_store(&g, false, out);
     kkt_gemm_mma_chain(&g, arch, 1, out);
-    kkt_gemm_reread(problem, config, arch, 1, resident(out, arch), out);
+    kkt_gemm_reread_tiles(problem, config, arch, 1, out);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

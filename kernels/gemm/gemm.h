@@ -16,6 +16,7 @@
 #ifndef KKT_KERNELS_GEMM_H
 #define KKT_KERNELS_GEMM_H
 
+#include "kernels/gemm/waves.h"
 #include "kernels/kernel.h"
 
 /* Indices of the problem keys in kkt_values.v. */
@@ -116,11 +117,12 @@ int64_t kkt_gemm_tile_count(const kkt_values *problem, const kkt_values *config)
  * to `padded`, and partials where there are any. Buffers, steps and work are the variant's. */
 void kkt_gemm_footprint(const kkt_values *problem, const kkt_values *config, kkt_style_id style,
                         int64_t threads, kkt_footprint *out);
-/* Adds what of b is read from HBM again: blocks take `group` rows of tiles together, column by
- * column, or as many as `resident` blocks an SM fill; each group meets all of b, which L2 keeps
- * only if it is no more than half of it. */
-void kkt_gemm_reread(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
-                     int64_t group, int64_t resident, kkt_footprint *out);
+/* Adds what of a and b is read from HBM again, and takes off what of the partials L2 still has. */
+void kkt_gemm_reread(const kkt_gemm_waves *waves, const kkt_arch *arch, kkt_footprint *out);
+/* The same for a block a tile, `group` rows of tiles together, and as many blocks at once as the
+ * rest of the footprint, which must be complete but for its bytes, lets an SM hold. */
+void kkt_gemm_reread_tiles(const kkt_values *problem, const kkt_values *config,
+                           const kkt_arch *arch, int64_t group, kkt_footprint *out);
 /* -D options of the problem: KKT_DTYPE (0: bf16), KKT_A_ALONG_K, KKT_B_ALONG_K, KKT_C_UNITS (rows
  * of c are whole units), KKT_SMEM_BYTES. */
 void kkt_gemm_defines(const kkt_values *problem, const kkt_footprint *footprint, kkt_text *out);

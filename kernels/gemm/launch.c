@@ -3,6 +3,7 @@
 
 #include "base/integer.h"
 #include "kernels/gemm/gemm.h"
+#include "model/predict.h"
 
 enum { REPACK_WARPS = 8, REPACK_UNITS = 128, ELEMENT_BYTES = 2, PARTIAL_BYTES = 4 };
 
@@ -80,18 +81,37 @@ void kkt_gemm_footprint(const kkt_values *problem, const kkt_values *config, kkt
     count_repack(&b, out);
 }
 
-void kkt_gemm_reread(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
-                     int64_t group, int64_t resident, kkt_footprint *out) {
-    const kkt_device *device = kkt_device_first(arch);
-    const kkt_gemm_operand b = kkt_gemm_b(problem);
-    const int64_t down = kkt_divide_up(problem->v[KKT_GEMM_M], config->v[KKT_GEMM_BM]);
-    const int64_t across = kkt_divide_up(problem->v[KKT_GEMM_N], config->v[KKT_GEMM_BN]);
-    const int64_t filled = (int64_t)device->sm_count.value * resident / across;
-    const int64_t rows = group > filled ? group : filled;
-    if (matrix_bytes(&b) <= device->l2_bytes.value / 2)
-        return;
-    out->hbm_again_bytes = matrix_bytes(&b) * (double)(kkt_divide_up(down, rows) - 1);
+/* Blocks of an SM. */
+static int64_t resident(const kkt_footprint *fp, const kkt_arch *arch) {
+    kkt_prediction prediction;
+    kkt_predict(fp, arch, kkt_device_first(arch), NULL, &prediction);
+    return prediction.occupancy.blocks_per_sm > 0 ? prediction.occupancy.blocks_per_sm : 1;
+}
+
+void kkt_gemm_reread(const kkt_gemm_waves *waves, const kkt_arch *arch, kkt_footprint *out) {
+    const double once = (double)(waves->m + waves->n) * waves->line_bytes;
+    const double l2_bytes = kkt_device_first(arch)->l2_bytes.value;
+    out->hbm_again_bytes = kkt_gemm_wave_reads(waves, l2_bytes, ELEMENT_BYTES) - once;
     out->hbm_read_bytes += out->hbm_again_bytes;
+    if (waves->parts > 1) {
+        const double partials = (double)(waves->m * waves->n * waves->parts) * PARTIAL_BYTES;
+        out->hbm_read_bytes -= partials * kkt_gemm_survivors(partials, l2_bytes);
+    }
+}
+
+void kkt_gemm_reread_tiles(const kkt_values *problem, const kkt_values *config,
+                           const kkt_arch *arch, int64_t group, kkt_footprint *out) {
+    const int64_t *p = problem->v, *c = config->v;
+    const int64_t sms = (int64_t)kkt_device_first(arch)->sm_count.value;
+    const kkt_gemm_waves waves = {.m = p[KKT_GEMM_M],
+                                  .n = p[KKT_GEMM_N],
+                                  .height = c[KKT_GEMM_BM],
+                                  .width = c[KKT_GEMM_BN],
+                                  .group = group,
+                                  .at_once = sms * resident(out, arch),
+                                  .parts = c[KKT_GEMM_SPLIT_K],
+                                  .line_bytes = (double)(p[KKT_GEMM_K] * ELEMENT_BYTES)};
+    kkt_gemm_reread(&waves, arch, out);
 }
 
 /* ---- compiling and launching ---- */

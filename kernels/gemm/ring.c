@@ -42,6 +42,5 @@ void kkt_gemm_ring_footprint(const kkt_values *problem, const kkt_values *config
     if (stages > 1) /* operands of the step behind the last */
         out->smem_wavefronts += (double)(g.blocks * g.warps * (g.strips + g.columns) * 4);
     kkt_gemm_mma_chain(&g, arch, stages, out);
-    kkt_gemm_reread(problem, config, arch, config->v[KKT_GEMM_RASTER],
-                    out->min_blocks > 0 ? out->min_blocks : 1, out);
+    kkt_gemm_reread_tiles(problem, config, arch, config->v[KKT_GEMM_RASTER], out);
 }

@@ -1,9 +1,7 @@
 /* The warp-specialized style of gemm: TMA, mbarriers and wgmma. What a block holds and does, and
  * how it is launched. */
-#include <math.h>
-
-#include "base/integer.h"
 #include "kernels/gemm/warp_specialized.h"
+#include "base/integer.h"
 
 enum {
     REDUCE_THREADS = 256,
@@ -112,25 +110,16 @@ static double shared_loads(const kkt_values *problem, const kkt_gemm_ws *s) {
            b * (double)(s->cluster_m - 1) / (double)s->cluster_m;
 }
 
-/* Bytes that come from HBM more than once. What runs at one time is a wave of tiles, a group of
- * `raster` rows of clusters' tiles and as many columns as fill the device; each wave meets its rows
- * of a and columns of b anew, unless half of L2 holds both matrices. On an H200 a tenth more was
- * counted at 4096 x 4096 x 4096, whatever the raster and the shape of the clusters. */
-static double read_again(const kkt_values *problem, const kkt_gemm_ws *s, const kkt_arch *arch) {
-    const double m = (double)problem->v[KKT_GEMM_M], n = (double)problem->v[KKT_GEMM_N];
-    const double k_bytes = 2.0 * (double)problem->v[KKT_GEMM_K], once = (m + n) * k_bytes;
-    const double down = (double)s->rows, across = (double)s->columns;
-    const double at_once = fmin((double)s->resident / (double)s->cluster, down * across);
-    const double waves = down * across * (double)s->split_k / at_once;
-    const double group = fmin((double)s->raster, down);
-    const double columns = fmin(at_once / group, across);
-    const double rows = fmax(group, at_once / across);
-    const double wave = (fmin(rows * (double)(s->bm * s->cluster_m), m) +
-                         fmin(columns * (double)(s->bn * s->cluster_n), n)) *
-                        k_bytes / (double)s->split_k;
-    if (once <= kkt_device_first(arch)->l2_bytes.value / 2 || waves <= 1)
-        return 0;
-    return fmax(waves * wave - once, 0);
+/* What runs at one time: a tile of each cluster that is resident. */
+static kkt_gemm_waves waves_of(const kkt_values *problem, const kkt_gemm_ws *s) {
+    return (kkt_gemm_waves){.m = problem->v[KKT_GEMM_M],
+                            .n = problem->v[KKT_GEMM_N],
+                            .height = s->bm * s->cluster_m,
+                            .width = s->bn * s->cluster_n,
+                            .group = s->raster,
+                            .at_once = s->resident / s->cluster,
+                            .parts = s->split_k,
+                            .line_bytes = 2.0 * (double)problem->v[KKT_GEMM_K]};
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -139,6 +128,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gemm_footprint(problem, config, KKT_STYLE_WARP_SPECIALIZED, KKT_GEMM_WS_THREADS, out);
     const double tiles = (double)s.tiles;
     const double steps = tiles * (double)s.k_steps / (double)(s.cluster_k * s.split_k);
+    const kkt_gemm_waves waves = waves_of(problem, &s);
     out->blocks = s.grid;
     out->chunks_per_block = kkt_divide_up(s.tiles, s.grid) * s.steps;
     out->all_chunks = (double)(s.tiles * s.steps);
@@ -149,8 +139,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     shared_memory(&s, out);
     chain(&s, arch, out);
     out->l2_read_bytes -= shared_loads(problem, &s);
-    out->hbm_again_bytes = read_again(problem, &s, arch);
-    out->hbm_read_bytes += out->hbm_again_bytes;
+    kkt_gemm_reread(&waves, arch, out);
     out->wgmma_wavefronts = steps * step_passes(&s);
     out->smem_wavefronts = tiles * tile_passes(&s);
     out->tensor_flop = steps * 2 * (double)(s.bm * s.bn * s.bk);
