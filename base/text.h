@@ -30,6 +30,11 @@ void kkt_text_add_markdown(kkt_text *text,
 void kkt_text_add_c_string(kkt_text *text,
                            const char *raw); /* with the quotes; \, ", ?, non-ASCII as octal */
 
+/* snprintf for a reason that may be nobody's to read: with `size` 0 nothing is formatted, and what
+ * constraints say (%s, %d, %lld) is without the C library, which takes several times as long; a
+ * walk through a space has millions of them. */
+void kkt_reason(char *out, size_t size, const char *format, ...) KKT_PRINTF(3, 4);
+
 /* Whole-string parsers: no leading or trailing characters, range checked. False if not a number
  * or out of [low, high]. */
 bool kkt_parse_i64(const char *text, int64_t low, int64_t high, int64_t *out);

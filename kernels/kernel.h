@@ -194,8 +194,9 @@ typedef struct kkt_variant {
     int calls_revision; /* of what `plan` asks of them (which operands, layout, type): raised by one
                            with each change of that, which makes earlier times stale; 0 at first */
     /* Whether a configuration makes sense at all on this problem and architecture. False with
-     * one line in `reason` ("heads_per_block 4 does not divide Hv/Hk = 2"). Constraints only
-     * prune: everything they let pass must run right or be infeasible by the model. */
+     * one line in `reason` (kkt_reason; `size` 0: nobody asks, and it may be NULL)
+     * ("heads_per_block 4 does not divide Hv/Hk = 2"). Constraints only prune: everything they let
+     * pass must run right or be infeasible by the model. */
     bool (*applicable)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                        char *reason, size_t size);
     /* What of that hangs on a problem's sizes beyond what is compiled in and the quotients of

@@ -20,7 +20,7 @@ bool kkt_call_applicable(const kkt_values *problem, const kkt_values *config, co
     (void)problem;
     (void)config;
     if (arch->major < 8)
-        snprintf(reason, size, "%s has no bf16 for cuBLAS to multiply", arch->name);
+        kkt_reason(reason, size, "%s has no bf16 for cuBLAS to multiply", arch->name);
     return arch->major >= 8;
 }
 

@@ -86,9 +86,8 @@ static bool usable(const search *s, const kkt_entry *entry, const char *text) {
     kkt_values config;
     kkt_footprint footprint;
     kkt_prediction prediction;
-    char reason[320];
     if (!read_config(entry, text, &variant, &config) ||
-        !variant->applicable(s->problem, &config, s->arch, reason, sizeof reason))
+        !variant->applicable(s->problem, &config, s->arch, NULL, 0))
         return false;
     memset(&footprint, 0, sizeof footprint);
     variant->footprint(s->problem, &config, s->arch, &footprint);

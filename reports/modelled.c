@@ -95,8 +95,7 @@ typedef struct descent {
 /* Predicted time of a configuration; infinite where it cannot be used. A spilling one is worth a
  * multiple of its predicted time, for the time model knows nothing of local memory. */
 static double cost(const descent *d, const kkt_values *config) {
-    char reason[320];
-    if (!d->variant->applicable(d->problem, config, d->arch, reason, sizeof reason))
+    if (!d->variant->applicable(d->problem, config, d->arch, NULL, 0))
         return (double)INFINITY;
     kkt_footprint footprint;
     kkt_prediction prediction;

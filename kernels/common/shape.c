@@ -7,33 +7,33 @@
 bool kkt_shape_valid(const kkt_shape *shape, int64_t tokens, int64_t widest, char *reason,
                      size_t size) {
     if (shape->heads_v % shape->heads_k != 0) {
-        snprintf(reason, size, "heads_v %" PRId64 " is no multiple of heads_k %" PRId64,
-                 shape->heads_v, shape->heads_k);
+        kkt_reason(reason, size, "heads_v %" PRId64 " is no multiple of heads_k %" PRId64,
+                   shape->heads_v, shape->heads_k);
         return false;
     }
     if (shape->sequences > 1 && shape->batch > 1) {
-        snprintf(reason, size,
-                 "batch is %" PRId64 " with %" PRId64
-                 " sequences: sequences of unequal length need batch 1",
-                 shape->batch, shape->sequences);
+        kkt_reason(reason, size,
+                   "batch is %" PRId64 " with %" PRId64
+                   " sequences: sequences of unequal length need batch 1",
+                   shape->batch, shape->sequences);
         return false;
     }
     if (tokens % shape->batch != 0) {
-        snprintf(reason, size, "tokens %" PRId64 " (in total) is no multiple of batch %" PRId64,
-                 tokens, shape->batch);
+        kkt_reason(reason, size, "tokens %" PRId64 " (in total) is no multiple of batch %" PRId64,
+                   tokens, shape->batch);
         return false;
     }
     if (shape->dk % 16 != 0) { /* what one tensor-core instruction takes of K K^T */
-        snprintf(reason, size, "dk %" PRId64 " is no multiple of 16", shape->dk);
+        kkt_reason(reason, size, "dk %" PRId64 " is no multiple of 16", shape->dk);
         return false;
     }
     if (shape->dv % 16 != 0) {
-        snprintf(reason, size, "dv %" PRId64 " is no multiple of 16", shape->dv);
+        kkt_reason(reason, size, "dv %" PRId64 " is no multiple of 16", shape->dv);
         return false;
     }
     /* Kept far from 2^63 so that byte counts and offsets cannot overflow. */
     if ((double)tokens * fmax((double)(shape->heads_k * shape->dk), (double)widest) > 0x1p44) {
-        snprintf(reason, size, "a tensor of this problem has more than 2^44 elements");
+        kkt_reason(reason, size, "a tensor of this problem has more than 2^44 elements");
         return false;
     }
     return true;

@@ -42,13 +42,14 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
         !kkt_gdn_block_dv_fits(problem, block_dv, reason, size))
         return false;
     if (warps < strips) {
-        snprintf(reason, size, "%lld warps are fewer than the %lld strips of 16 rows", warps,
-                 strips);
+        kkt_reason(reason, size, "%lld warps are fewer than the %lld strips of 16 rows", warps,
+                   strips);
         return false;
     }
     if (block_dv % (16 * (warps / strips)) != 0) {
-        snprintf(reason, size, "%lld warps leave less than 16 columns of %lld each for chunk %lld",
-                 warps, block_dv, chunk);
+        kkt_reason(reason, size,
+                   "%lld warps leave less than 16 columns of %lld each for chunk %lld", warps,
+                   block_dv, chunk);
         return false;
     }
     return true;

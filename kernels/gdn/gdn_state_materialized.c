@@ -57,7 +57,7 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
         !kkt_gdn_block_dv_fits(problem, block_dv, reason, size))
         return false;
     if (warp_dv > block_dv) {
-        snprintf(reason, size, "warp_dv %lld is above block_dv %lld", warp_dv, block_dv);
+        kkt_reason(reason, size, "warp_dv %lld is above block_dv %lld", warp_dv, block_dv);
         return false;
     }
     return true;

@@ -47,18 +47,19 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     if (!kkt_gdn_has_tensor_copies(arch, reason, size))
         return false;
     if (dk % block_d != 0 || dv % block_d != 0) {
-        snprintf(reason, size, "block_d %lld does not divide dk = %lld and dv = %lld", block_d, dk,
-                 dv);
+        kkt_reason(reason, size, "block_d %lld does not divide dk = %lld and dv = %lld", block_d,
+                   dk, dv);
         return false;
     }
     if (warps > strips && block_d % (16 * (warps / strips)) != 0) {
-        snprintf(reason, size, "%lld warps leave less than 16 columns of %lld each for chunk %lld",
-                 warps, block_d, chunk);
+        kkt_reason(reason, size,
+                   "%lld warps leave less than 16 columns of %lld each for chunk %lld", warps,
+                   block_d, chunk);
         return false;
     }
     if (config->v[STAGES] > config->v[CHUNKS_PER_BLOCK]) {
-        snprintf(reason, size, "stages %lld is above chunks_per_block %lld",
-                 (long long)config->v[STAGES], (long long)config->v[CHUNKS_PER_BLOCK]);
+        kkt_reason(reason, size, "stages %lld is above chunks_per_block %lld",
+                   (long long)config->v[STAGES], (long long)config->v[CHUNKS_PER_BLOCK]);
         return false;
     }
     return true;

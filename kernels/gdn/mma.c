@@ -29,8 +29,8 @@ bool kkt_gdn_mma_applicable(const kkt_values *problem, const kkt_gdn_mma *m, con
     const int64_t blocks = problem->v[KKT_GDN_BATCH] * problem->v[KKT_GDN_SEQUENCES] *
                            problem->v[KKT_GDN_HEADS_V] * (problem->v[KKT_GDN_DV] / m->block_dv);
     if (blocks > INT32_MAX) {
-        snprintf(reason, size, "%lld blocks are above the grid's limit of 2147483647",
-                 (long long)blocks);
+        kkt_reason(reason, size, "%lld blocks are above the grid's limit of 2147483647",
+                   (long long)blocks);
         return false;
     }
     if (m->min_blocks == 0)
@@ -38,24 +38,24 @@ bool kkt_gdn_mma_applicable(const kkt_values *problem, const kkt_gdn_mma *m, con
     const long long left = arch->registers_per_sm / (m->min_blocks * m->threads) / 8 * 8;
     if (left >= 96 && left < 255)
         return true;
-    snprintf(reason, size, "min_blocks %lld of %lld threads leave %lld registers a thread: %s",
-             (long long)m->min_blocks, (long long)m->threads, left,
-             left < 96 ? "fragments take more" : "that is no limit");
+    kkt_reason(reason, size, "min_blocks %lld of %lld threads leave %lld registers a thread: %s",
+               (long long)m->min_blocks, (long long)m->threads, left,
+               left < 96 ? "fragments take more" : "that is no limit");
     return false;
 }
 
 bool kkt_gdn_mma_chain_fits(const kkt_gdn_mma *m, char *reason, size_t size) {
     const long long rows = m->block_dv / m->warps, state = rows * m->dk / WARP;
     if (rows % BLOCK != 0) {
-        snprintf(reason, size, "block_dv %lld has no 16 columns for each of %lld warps",
-                 (long long)m->block_dv, (long long)m->warps);
+        kkt_reason(reason, size, "block_dv %lld has no 16 columns for each of %lld warps",
+                   (long long)m->block_dv, (long long)m->warps);
         return false;
     }
     if (state < REGISTERS)
         return true;
-    snprintf(reason, size,
-             "the state of %lld columns takes %lld registers a thread in %lld warps, above 255",
-             (long long)m->block_dv, state, (long long)m->warps);
+    kkt_reason(reason, size,
+               "the state of %lld columns takes %lld registers a thread in %lld warps, above 255",
+               (long long)m->block_dv, state, (long long)m->warps);
     return false;
 }
 
@@ -74,17 +74,18 @@ bool kkt_gdn_mma_rows_fit(const kkt_gdn_mma *m, char *reason, size_t size) {
         const int64_t rows = common_divisor(strips[i], m->warps);
         if (m->block_dv * rows % (BLOCK * m->warps) == 0)
             continue;
-        snprintf(reason, size, "block_dv %lld has no 16 columns for each of %lld warps of a strip",
-                 (long long)m->block_dv, (long long)column_warps(m, strips[i]));
+        kkt_reason(reason, size,
+                   "block_dv %lld has no 16 columns for each of %lld warps of a strip",
+                   (long long)m->block_dv, (long long)column_warps(m, strips[i]));
         return false;
     }
     const long long state = m->dk * m->block_dv / m->threads;
     const long long table = m->chunk * m->chunk / m->threads * column_warps(m, m->strips);
     if (state < REGISTERS && table < REGISTERS)
         return true;
-    snprintf(reason, size, "%s takes %lld registers a thread, above 255",
-             state < REGISTERS ? "one table of the chunk" : "the state",
-             state < REGISTERS ? table : state);
+    kkt_reason(reason, size, "%s takes %lld registers a thread, above 255",
+               state < REGISTERS ? "one table of the chunk" : "the state",
+               state < REGISTERS ? table : state);
     return false;
 }
 

@@ -192,7 +192,7 @@ int kkt_gdn_list(const kkt_gdn_tensors *family, const kkt_values *problem, int64
 bool kkt_gdn_has_tensor_copies(const kkt_arch *arch, char *reason, size_t size) {
     if (arch->has_cp_async)
         return true;
-    snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores", arch->name);
+    kkt_reason(reason, size, "%s has neither cp.async nor bf16 tensor cores", arch->name);
     return false;
 }
 
@@ -200,8 +200,8 @@ bool kkt_gdn_block_dv_fits(const kkt_values *problem, int64_t block_dv, char *re
     const int64_t dv = problem->v[KKT_GDN_DV];
     if (dv % block_dv == 0)
         return true;
-    snprintf(reason, size, "block_dv %lld does not divide dv = %lld", (long long)block_dv,
-             (long long)dv);
+    kkt_reason(reason, size, "block_dv %lld does not divide dv = %lld", (long long)block_dv,
+               (long long)dv);
     return false;
 }
 

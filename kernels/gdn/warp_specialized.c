@@ -135,15 +135,16 @@ static sizes sizes_of(const kkt_values *problem, const kkt_values *config, bool 
 
 static bool shape_fits(const kkt_values *problem, const sizes *s, char *reason, size_t size) {
     if (s->dk != 64 && s->dk != 128) {
-        snprintf(reason, size,
-                 "dk %lld: keys come in tiles of 64 columns, and at most 128 columns of the state "
-                 "fit a warpgroup's registers",
-                 (long long)s->dk);
+        kkt_reason(
+            reason, size,
+            "dk %lld: keys come in tiles of 64 columns, and at most 128 columns of the state "
+            "fit a warpgroup's registers",
+            (long long)s->dk);
         return false;
     }
     if (s->dv % s->group_dv != 0) {
-        snprintf(reason, size, "dv %lld is no multiple of the %lld columns of a warpgroup",
-                 (long long)s->dv, (long long)s->group_dv);
+        kkt_reason(reason, size, "dv %lld is no multiple of the %lld columns of a warpgroup",
+                   (long long)s->dv, (long long)s->group_dv);
         return false;
     }
     return kkt_gdn_block_dv_fits(problem, s->block_dv, reason, size);
@@ -172,18 +173,20 @@ static bool registers_fit(const sizes *s, char *reason, size_t size) {
     const long long state = state_registers(s), helper = helper_registers(s);
     if (s->chunk > 64) {
         /* Whatever else is chosen: one role or the other is above. */
-        snprintf(reason, size,
-                 "chunk %lld: a thread of the state holds %lld registers, one of the scores %lld, "
-                 "and %d is the most that one can have",
-                 (long long)s->chunk, state, helper, MOST_REGISTERS);
+        kkt_reason(
+            reason, size,
+            "chunk %lld: a thread of the state holds %lld registers, one of the scores %lld, "
+            "and %d is the most that one can have",
+            (long long)s->chunk, state, helper, MOST_REGISTERS);
         return false;
     }
     if (s->helper_registers >= helper && s->state_registers >= state)
         return true;
-    snprintf(reason, size,
-             "state_registers %lld and what is left for helpers, %lld, are too few: they hold %lld "
-             "and %lld",
-             (long long)s->state_registers, (long long)s->helper_registers, state, helper);
+    kkt_reason(
+        reason, size,
+        "state_registers %lld and what is left for helpers, %lld, are too few: they hold %lld "
+        "and %lld",
+        (long long)s->state_registers, (long long)s->helper_registers, state, helper);
     return false;
 }
 
@@ -200,7 +203,7 @@ static bool columns_fit(const kkt_values *config, const sizes *s, char *reason, 
         why = "chunk 16: tiles begin at multiples of 1,024 bytes, and these have 512";
     if (s->group_dv == 64 || !why)
         return true;
-    snprintf(reason, size, "block_dv %lld with %s", (long long)s->block_dv, why);
+    kkt_reason(reason, size, "block_dv %lld with %s", (long long)s->block_dv, why);
     return false;
 }
 
@@ -212,8 +215,8 @@ static bool grid_fits(const kkt_values *config, const sizes *s, char *reason, si
     const int64_t each = config->v[UNITS_PER_BLOCK];
     if (each == 1 || s->units >= each)
         return true;
-    snprintf(reason, size, "units_per_block %lld is more than there are: %lld", (long long)each,
-             (long long)s->units);
+    kkt_reason(reason, size, "units_per_block %lld is more than there are: %lld", (long long)each,
+               (long long)s->units);
     return false;
 }
 
@@ -222,21 +225,23 @@ bool kkt_gdn_ws_applicable(const kkt_values *problem, const kkt_values *config,
     const sizes s = sizes_of(problem, config, fused);
     const int64_t others = s.groups + s.helpers;
     if (!arch->has_wgmma || !arch->has_tma) {
-        snprintf(reason, size, "%s has no wgmma; this style is written for sm_90a", arch->name);
+        kkt_reason(reason, size, "%s has no wgmma; this style is written for sm_90a", arch->name);
         return false;
     }
     if (others > 3) {
-        snprintf(reason, size,
-                 "block_dv %lld with outputs %lld: %lld threads have %lld registers each, and what "
-                 "the state leaves is %lld for a helper that holds %lld",
-                 (long long)s.block_dv, (long long)s.outputs, (long long)s.threads,
-                 (long long)(REGISTERS / s.threads / 8 * 8), (long long)s.helper_registers,
-                 (long long)helper_registers(&s));
+        kkt_reason(
+            reason, size,
+            "block_dv %lld with outputs %lld: %lld threads have %lld registers each, and what "
+            "the state leaves is %lld for a helper that holds %lld",
+            (long long)s.block_dv, (long long)s.outputs, (long long)s.threads,
+            (long long)(REGISTERS / s.threads / 8 * 8), (long long)s.helper_registers,
+            (long long)helper_registers(&s));
         return false;
     }
     if (config->v[NARROW] != 0 && (s.chunk == 16 || fused)) {
-        snprintf(reason, size, "narrow=1 %s",
-                 fused ? "needs T's rows in reversed order, and the solver keeps them as they come"
+        kkt_reason(reason, size, "narrow=1 %s",
+                   fused
+                       ? "needs T's rows in reversed order, and the solver keeps them as they come"
                        : "changes nothing where chunk is 16");
         return false;
     }

@@ -17,18 +17,18 @@ bool kkt_gemm_applicable(const kkt_values *problem, const kkt_values *config, co
     const long long split_k = config->v[KKT_GEMM_SPLIT_K];
     const long long steps = kkt_divide_up(problem->v[KKT_GEMM_K], config->v[KKT_GEMM_BK]);
     if (!arch->has_cp_async) {
-        snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores; sm80 or later does",
-                 arch->name);
+        kkt_reason(reason, size,
+                   "%s has neither cp.async nor bf16 tensor cores; sm80 or later does", arch->name);
         return false;
     }
     if (split_k > 1 && split_k > steps) {
-        snprintf(reason, size, "split_k %lld is more than the %lld steps that k has", split_k,
-                 steps);
+        kkt_reason(reason, size, "split_k %lld is more than the %lld steps that k has", split_k,
+                   steps);
         return false;
     }
     const long long blocks = kkt_gemm_tile_count(problem, config) * split_k;
     if (blocks > INT32_MAX) {
-        snprintf(reason, size, "%lld blocks are above the grid's limit of 2147483647", blocks);
+        kkt_reason(reason, size, "%lld blocks are above the grid's limit of 2147483647", blocks);
         return false;
     }
     return true;

@@ -33,8 +33,8 @@ bool kkt_gemm_mma_applicable(const kkt_values *problem, const kkt_values *config
     const long long warp_m = c[KKT_GEMM_BM] / c[KKT_GEMM_WARPS_M];
     const long long warp_n = c[KKT_GEMM_BN] / c[KKT_GEMM_WARPS_N];
     if (warp_m < BLOCK || warp_n < BLOCK) {
-        snprintf(reason, size, "a warp's %lld x %lld of a tile are no whole 16 x 16", warp_m,
-                 warp_n);
+        kkt_reason(reason, size, "a warp's %lld x %lld of a tile are no whole 16 x 16", warp_m,
+                   warp_n);
         return false;
     }
     const kkt_gemm_mma g = kkt_gemm_mma_sizes(problem, config);
@@ -44,9 +44,10 @@ bool kkt_gemm_mma_applicable(const kkt_values *problem, const kkt_values *config
         share < arch->max_registers_per_thread ? share : arch->max_registers_per_thread;
     if (sums + LEAST_OPERANDS <= most)
         return true;
-    snprintf(reason, size,
-             "the sums of %lld x %lld take %lld registers a thread and operands %d; there are %lld",
-             warp_m, warp_n, sums, LEAST_OPERANDS, most);
+    kkt_reason(
+        reason, size,
+        "the sums of %lld x %lld take %lld registers a thread and operands %d; there are %lld",
+        warp_m, warp_n, sums, LEAST_OPERANDS, most);
     return false;
 }
 

@@ -95,8 +95,8 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     const long long tiles = g.bm * g.bk * 2 * config->v[KKT_GEMM_STAGES];
     if (config->v[STORE] == KKT_GEMM_STORE_DIRECT || strips <= tiles)
         return true;
-    snprintf(reason, size, "strips of c to store take %lld bytes, the ring's tiles of a %lld",
-             strips, tiles);
+    kkt_reason(reason, size, "strips of c to store take %lld bytes, the ring's tiles of a %lld",
+               strips, tiles);
     return false;
 }
 

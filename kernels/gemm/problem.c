@@ -79,8 +79,8 @@ bool kkt_gemm_problem_valid(const kkt_values *problem, char *reason, size_t size
     for (int i = 0; i < 3; i++) {
         if (tensors[i].rows * tensors[i].columns <= largest)
             continue;
-        snprintf(reason, size, "%s of %lld x %lld elements is above the limit of 2^34",
-                 tensors[i].name, (long long)tensors[i].rows, (long long)tensors[i].columns);
+        kkt_reason(reason, size, "%s of %lld x %lld elements is above the limit of 2^34",
+                   tensors[i].name, (long long)tensors[i].rows, (long long)tensors[i].columns);
         return false;
     }
     return true;

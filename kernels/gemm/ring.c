@@ -16,9 +16,9 @@ bool kkt_gemm_ring_applicable(const kkt_values *problem, const kkt_values *confi
     const long long left = arch->registers_per_sm / (min_blocks * g.threads) / 8 * 8;
     if (left > sums + 32 && left < 255)
         return true;
-    snprintf(reason, size, "min_blocks %lld of %lld threads leave %lld registers a thread: %s",
-             min_blocks, (long long)g.threads, left,
-             left < 255 ? "sums and operands take more" : "that is no limit");
+    kkt_reason(reason, size, "min_blocks %lld of %lld threads leave %lld registers a thread: %s",
+               min_blocks, (long long)g.threads, left,
+               left < 255 ? "sums and operands take more" : "that is no limit");
     return false;
 }
 

@@ -164,15 +164,15 @@ kkt_gemm_ws kkt_gemm_ws_sizes(const kkt_values *problem, const kkt_values *confi
 static bool tile_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
     const long long sums = s->group_rows * s->bn / KKT_GEMM_WARPGROUP;
     if (s->group_rows % KKT_GEMM_PANEL != 0) {
-        snprintf(reason, size, "bm %lld: a warpgroup multiplies 64 rows at a time, and has %lld",
-                 (long long)s->bm, (long long)s->group_rows);
+        kkt_reason(reason, size, "bm %lld: a warpgroup multiplies 64 rows at a time, and has %lld",
+                   (long long)s->bm, (long long)s->group_rows);
         return false;
     }
     if (sums <= ACCUMULATOR_MAX)
         return true;
-    snprintf(reason, size,
-             "bm %lld, bn %lld: %lld sums a thread, above the %d that leave room for the rest",
-             (long long)s->bm, (long long)s->bn, sums, ACCUMULATOR_MAX);
+    kkt_reason(reason, size,
+               "bm %lld, bn %lld: %lld sums a thread, above the %d that leave room for the rest",
+               (long long)s->bm, (long long)s->bn, sums, ACCUMULATOR_MAX);
     return false;
 }
 
@@ -182,15 +182,15 @@ static bool share_fits(int64_t extent, int64_t shares, bool along_k, const char 
     const int64_t unit = along_k ? 8 : KKT_GEMM_PANEL;
     if (extent % (shares * unit) == 0)
         return true;
-    snprintf(reason, size, "%s %lld: a share of %s is no multiple of %lld", key, (long long)shares,
-             what, (long long)unit);
+    kkt_reason(reason, size, "%s %lld: a share of %s is no multiple of %lld", key,
+               (long long)shares, what, (long long)unit);
     return false;
 }
 
 static bool cluster_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
     if (s->cluster > CLUSTER_MAX) {
-        snprintf(reason, size, "a cluster of %lld blocks is above the limit of %d",
-                 (long long)s->cluster, CLUSTER_MAX);
+        kkt_reason(reason, size, "a cluster of %lld blocks is above the limit of %d",
+                   (long long)s->cluster, CLUSTER_MAX);
         return false;
     }
     return share_fits(s->bm, s->cluster_n, s->a_along_k, "bm", "cluster_n", reason, size) &&
@@ -200,20 +200,21 @@ static bool cluster_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
 static bool parts_fit(const kkt_gemm_ws *s, char *reason, size_t size) {
     const long long in_cluster = s->cluster_k, parts = in_cluster * s->split_k;
     if (parts > 1 && parts > s->k_steps) {
-        snprintf(reason, size, "k has %lld steps, fewer than the %lld parts of cluster_k, split_k",
-                 (long long)s->k_steps, parts);
+        kkt_reason(reason, size,
+                   "k has %lld steps, fewer than the %lld parts of cluster_k, split_k",
+                   (long long)s->k_steps, parts);
         return false;
     }
     if (in_cluster == 1)
         return true;
     if (s->ping_pong || s->grid < s->tiles) {
-        snprintf(reason, size, "cluster_k %lld needs %s: a block sends its sums once", in_cluster,
-                 s->ping_pong ? "both warpgroups at one tile" : "persistent=0");
+        kkt_reason(reason, size, "cluster_k %lld needs %s: a block sends its sums once", in_cluster,
+                   s->ping_pong ? "both warpgroups at one tile" : "persistent=0");
         return false;
     }
     if (s->bn % (in_cluster * KKT_GEMM_PANEL) != 0) {
-        snprintf(reason, size, "cluster_k %lld leaves a block no whole 64 of bn %lld columns",
-                 in_cluster, (long long)s->bn);
+        kkt_reason(reason, size, "cluster_k %lld leaves a block no whole 64 of bn %lld columns",
+                   in_cluster, (long long)s->bn);
         return false;
     }
     return true;
@@ -222,18 +223,19 @@ static bool parts_fit(const kkt_gemm_ws *s, char *reason, size_t size) {
 static bool store_fits(const kkt_values *problem, const kkt_gemm_ws *s, char *reason, size_t size) {
     const long long panels = s->store_panels, row_bytes = problem->v[KKT_GEMM_N] * 2;
     if (s->split_k * s->cluster_k > 1 && panels > 1) {
-        snprintf(reason, size, "store_panels %lld: sums of parts of k are staged one by one or not",
-                 panels);
+        kkt_reason(reason, size,
+                   "store_panels %lld: sums of parts of k are staged one by one or not", panels);
         return false;
     }
     if (panels * KKT_GEMM_PANEL > s->bn) {
-        snprintf(reason, size, "store_panels %lld is more than the %lld that a row of the tile has",
-                 panels, (long long)s->bn / KKT_GEMM_PANEL);
+        kkt_reason(reason, size,
+                   "store_panels %lld is more than the %lld that a row of the tile has", panels,
+                   (long long)s->bn / KKT_GEMM_PANEL);
         return false;
     }
     if (s->bulk_store && (s->split_k > 1 || row_bytes % 16 != 0)) {
         if (s->split_k > 1)
-            snprintf(reason, size, "store tma: sums of parts of k are not staged");
+            kkt_reason(reason, size, "store tma: sums of parts of k are not staged");
         else
             snprintf(
                 reason, size,
@@ -246,13 +248,13 @@ static bool store_fits(const kkt_values *problem, const kkt_gemm_ws *s, char *re
 
 static bool grid_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
     if (!s->persistent && s->tiles <= s->resident) {
-        snprintf(reason, size, "persistent=0 changes nothing: there are %lld tiles, one a block",
-                 (long long)s->tiles);
+        kkt_reason(reason, size, "persistent=0 changes nothing: there are %lld tiles, one a block",
+                   (long long)s->tiles);
         return false;
     }
     if (s->raster != RASTER && s->raster >= s->rows && s->rows <= RASTER) {
-        snprintf(reason, size, "raster %lld does as %d: there are %lld rows of clusters' tiles",
-                 (long long)s->raster, RASTER, (long long)s->rows);
+        kkt_reason(reason, size, "raster %lld does as %d: there are %lld rows of clusters' tiles",
+                   (long long)s->raster, RASTER, (long long)s->rows);
         return false;
     }
     if (!s->persistent && s->cluster > 2) {
@@ -269,7 +271,7 @@ static bool grid_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
 bool kkt_gemm_ws_applicable(const kkt_values *problem, const kkt_values *config,
                             const kkt_arch *arch, char *reason, size_t size) {
     if (!arch->has_wgmma || !arch->has_tma) {
-        snprintf(reason, size, "%s has no wgmma; this style is written for sm_90a", arch->name);
+        kkt_reason(reason, size, "%s has no wgmma; this style is written for sm_90a", arch->name);
         return false;
     }
     const kkt_gemm_ws s = kkt_gemm_ws_sizes(problem, config, arch);

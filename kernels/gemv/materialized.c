@@ -19,8 +19,8 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
                        char *reason, size_t size) {
     const long long k = problem->v[KKT_GEMV_K], splits = config->v[KKT_GEMV_SPLIT_K];
     if ((splits - 1) * span_of(problem, config) >= k) {
-        snprintf(reason, size, "split_k %lld leaves some of its blocks nothing of k = %lld", splits,
-                 k);
+        kkt_reason(reason, size, "split_k %lld leaves some of its blocks nothing of k = %lld",
+                   splits, k);
         return false;
     }
     return kkt_gemv_applicable(problem, config, arch, reason, size);

@@ -62,15 +62,15 @@ void kkt_gemv_problem_canonical(kkt_values *problem) {
 bool kkt_gemv_problem_valid(const kkt_values *problem, char *reason, size_t size) {
     const int64_t lda = kkt_gemv_lda(problem), least = row_elements(problem);
     if (lda < least) {
-        snprintf(reason, size,
-                 "lda %" PRId64 " is below the %" PRId64
-                 " elements of a stored row; 0 is no padding",
-                 lda, least);
+        kkt_reason(reason, size,
+                   "lda %" PRId64 " is below the %" PRId64
+                   " elements of a stored row; 0 is no padding",
+                   lda, least);
         return false;
     }
     /* Kept far from 2^63 so that byte counts and offsets cannot overflow. */
     if ((double)lda * (double)stored_rows(problem) > 0x1p44) {
-        snprintf(reason, size, "A has more than 2^44 elements");
+        kkt_reason(reason, size, "A has more than 2^44 elements");
         return false;
     }
     return true;

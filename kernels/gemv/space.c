@@ -110,35 +110,36 @@ static bool rows_fit(const kkt_values *problem, const kkt_values *config, char *
     const long long rows = c[KKT_GEMV_ROWS_PER_BLOCK], threads = c[KKT_GEMV_THREADS];
     const long long share = c[KKT_GEMV_ROW_THREADS];
     if (share > threads) {
-        snprintf(reason, size, "row_threads %lld is above threads %lld", share, threads);
+        kkt_reason(reason, size, "row_threads %lld is above threads %lld", share, threads);
         return false;
     }
     if (rows * share % threads != 0) {
-        snprintf(reason, size, "%lld rows leave some of %lld threads, %lld a row, without work",
-                 rows, threads, share);
+        kkt_reason(reason, size, "%lld rows leave some of %lld threads, %lld a row, without work",
+                   rows, threads, share);
         return false;
     }
     const long long each = rows * share / threads, vec = c[KKT_GEMV_VEC];
     if (is_transposed(problem) && each != vec) {
-        snprintf(reason, size,
-                 "layout t: a thread has %lld rows, but vec is %lld; rows_per_block must be vec x "
-                 "threads / row_threads, %lld",
-                 each, vec, vec * threads / share);
+        kkt_reason(
+            reason, size,
+            "layout t: a thread has %lld rows, but vec is %lld; rows_per_block must be vec x "
+            "threads / row_threads, %lld",
+            each, vec, vec * threads / share);
         return false;
     }
     if (is_transposed(problem) && rows * 2 < SECTOR_BYTES && rows < problem->v[KKT_GEMV_M]) {
-        snprintf(reason, size,
-                 "layout t: %lld columns of a block are less than a sector of %d bytes", rows,
-                 SECTOR_BYTES);
+        kkt_reason(reason, size,
+                   "layout t: %lld columns of a block are less than a sector of %d bytes", rows,
+                   SECTOR_BYTES);
         return false;
     }
     if (!is_transposed(problem) && each > 4) {
-        snprintf(reason, size, "%lld rows of a thread at once are more than 4", each);
+        kkt_reason(reason, size, "%lld rows of a thread at once are more than 4", each);
         return false;
     }
     if (!is_transposed(problem) && each * c[KKT_GEMV_UNROLL] > 16) {
-        snprintf(reason, size, "%lld loads of a thread in flight are more than 16",
-                 each * (long long)c[KKT_GEMV_UNROLL]);
+        kkt_reason(reason, size, "%lld loads of a thread in flight are more than 16",
+                   each * (long long)c[KKT_GEMV_UNROLL]);
         return false;
     }
     return true;
@@ -149,20 +150,20 @@ bool kkt_gemv_applicable(const kkt_values *problem, const kkt_values *config, co
     const int64_t *c = config->v;
     const long long most = (long long)arch->max_warps_per_sm * 32;
     if (arch->major < 8) {
-        snprintf(reason, size, "%s does not convert pairs to 16 bits: sm80 or later does",
-                 arch->name);
+        kkt_reason(reason, size, "%s does not convert pairs to 16 bits: sm80 or later does",
+                   arch->name);
         return false;
     }
     if (!rows_fit(problem, config, reason, size))
         return false;
     if (is_transposed(problem) && alike(problem, config) > 1) {
-        snprintf(reason, size, "layout t: vec %lld does not divide lda %lld",
-                 (long long)c[KKT_GEMV_VEC], (long long)kkt_gemv_lda(problem));
+        kkt_reason(reason, size, "layout t: vec %lld does not divide lda %lld",
+                   (long long)c[KKT_GEMV_VEC], (long long)kkt_gemv_lda(problem));
         return false;
     }
     if (c[KKT_GEMV_REDUCE] == KKT_GEMV_REDUCE_STEP &&
         (is_transposed(problem) || c[KKT_GEMV_ROW_THREADS] > 32 || c[KKT_GEMV_ROW_THREADS] == 1)) {
-        snprintf(reason, size, "reduce=step is for rows of 2 to 32 threads of layout n");
+        kkt_reason(reason, size, "reduce=step is for rows of 2 to 32 threads of layout n");
         return false;
     }
     if (c[KKT_GEMV_MIN_BLOCKS] * c[KKT_GEMV_THREADS] > most) {

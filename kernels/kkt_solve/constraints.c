@@ -21,9 +21,9 @@ static bool is_value(const constraint_context *x, int index, int64_t wanted, con
     char value[24], other[24];
     if (x->c[index] == wanted)
         return true;
-    snprintf(x->reason, x->size, "%s=%s changes nothing where %s; only %s stands for it",
-             param->name, kkt_param_value_text(param, x->c[index], value), why,
-             kkt_param_value_text(param, wanted, other));
+    kkt_reason(x->reason, x->size, "%s=%s changes nothing where %s; only %s stands for it",
+               param->name, kkt_param_value_text(param, x->c[index], value), why,
+               kkt_param_value_text(param, wanted, other));
     return false;
 }
 
@@ -43,8 +43,8 @@ static bool base_fits(const constraint_context *x) {
     const long long base = x->c[KKT_SOLVE_BASE], chunk = x->c[KKT_SOLVE_CHUNK];
     if (base <= chunk)
         return true;
-    snprintf(x->reason, x->size, "base=%lld is above chunk=%lld: a base of at most the chunk fits",
-             base, chunk);
+    kkt_reason(x->reason, x->size,
+               "base=%lld is above chunk=%lld: a base of at most the chunk fits", base, chunk);
     return false;
 }
 
@@ -73,13 +73,13 @@ static bool shared_memory(const constraint_context *x) {
         !is_default(x, KKT_SOLVE_TRANSPOSE, "couple is tf32"))
         return false;
     if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_NEUMANN) {
-        snprintf(x->reason, x->size,
-                 "inverse=neumann keeps blocks in registers: couple is fp16 or bf16x3 there");
+        kkt_reason(x->reason, x->size,
+                   "inverse=neumann keeps blocks in registers: couple is fp16 or bf16x3 there");
         return false;
     }
     if (c[KKT_SOLVE_KLOAD] == KKT_KLOAD_TMA) {
-        snprintf(x->reason, x->size,
-                 "kload=tma writes swizzled tiles, which only couplings in registers read");
+        kkt_reason(x->reason, x->size,
+                   "kload=tma writes swizzled tiles, which only couplings in registers read");
         return false;
     }
     if (row && !is_default(x, KKT_SOLVE_BASE, "inverse is row"))
@@ -87,10 +87,10 @@ static bool shared_memory(const constraint_context *x) {
     if (!row && !base_fits(x))
         return false;
     if (c[KKT_SOLVE_INVERSE] == KKT_INVERSE_FLAT && base == chunk) {
-        snprintf(x->reason, x->size,
-                 "base=%lld leaves one block of chunk=%lld and nothing to couple; "
-                 "inverse=recursive stands for it",
-                 base, chunk);
+        kkt_reason(x->reason, x->size,
+                   "base=%lld leaves one block of chunk=%lld and nothing to couple; "
+                   "inverse=recursive stands for it",
+                   base, chunk);
         return false;
     }
     if ((row || base == chunk) &&
@@ -115,21 +115,21 @@ static bool register_inverse(const constraint_context *x) {
     const int64_t *c = x->c;
     const int64_t inverse = c[KKT_SOLVE_INVERSE], base = c[KKT_SOLVE_BASE];
     if (inverse == KKT_INVERSE_ROW || inverse == KKT_INVERSE_FLAT) {
-        snprintf(x->reason, x->size,
-                 "couplings in registers go by halves: inverse is recursive or neumann there");
+        kkt_reason(x->reason, x->size,
+                   "couplings in registers go by halves: inverse is recursive or neumann there");
         return false;
     }
     if (inverse == KKT_INVERSE_NEUMANN)
         return is_default(x, KKT_SOLVE_BASE, "inverse is neumann");
     if (base > 16) {
-        snprintf(x->reason, x->size, "couplings in registers take base=8 or 16, not %lld",
-                 (long long)base);
+        kkt_reason(x->reason, x->size, "couplings in registers take base=8 or 16, not %lld",
+                   (long long)base);
         return false;
     }
     if (c[KKT_SOLVE_CHUNK] == 16 && c[KKT_SOLVE_COUPLE] == KKT_COUPLE_FP16) {
-        snprintf(x->reason, x->size,
-                 "couple=fp16 saves nothing at chunk=16, where it would round T's small elements "
-                 "away; bf16x3 stands for it");
+        kkt_reason(x->reason, x->size,
+                   "couple=fp16 saves nothing at chunk=16, where it would round T's small elements "
+                   "away; bf16x3 stands for it");
         return false;
     }
     return base_fits(x);
@@ -138,23 +138,25 @@ static bool register_inverse(const constraint_context *x) {
 static bool span_fits(const constraint_context *x) {
     const long long span = kkt_solve_span(x->c), dk = x->p[KKT_SOLVE_DK];
     if (dk % 64 != 0) {
-        snprintf(x->reason, x->size,
-                 "dk=%lld is no multiple of 64, the width of a swizzled panel of K; couple=fp32 or "
-                 "tf32 takes it",
-                 dk);
+        kkt_reason(
+            x->reason, x->size,
+            "dk=%lld is no multiple of 64, the width of a swizzled panel of K; couple=fp32 or "
+            "tf32 takes it",
+            dk);
         return false;
     }
     if (x->c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1 && span > 64) {
-        snprintf(x->reason, x->size,
-                 "chunks_per_block=%lld of chunk=%lld are above 64 rows: fewer chunks fit",
-                 (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
+        kkt_reason(x->reason, x->size,
+                   "chunks_per_block=%lld of chunk=%lld are above 64 rows: fewer chunks fit",
+                   (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
         return false;
     }
     if (x->c[KKT_SOLVE_STORE] == KKT_STORE_TMA_HALVES &&
         (x->c[KKT_SOLVE_CHUNKS_PER_BLOCK] > 1 || span < 32)) {
-        snprintf(x->reason, x->size,
-                 "store=tma_halves takes chunks_per_block=1 and chunk=32 or more, not %lld of %lld",
-                 (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
+        kkt_reason(
+            x->reason, x->size,
+            "store=tma_halves takes chunks_per_block=1 and chunk=32 or more, not %lld of %lld",
+            (long long)x->c[KKT_SOLVE_CHUNKS_PER_BLOCK], (long long)x->c[KKT_SOLVE_CHUNK]);
         return false;
     }
     return true;
@@ -163,26 +165,26 @@ static bool span_fits(const constraint_context *x) {
 static bool instructions_exist(const constraint_context *x) {
     const int64_t *c = x->c;
     if (kkt_solve_uses_tensor_maps(c) && !x->arch->has_tma) {
-        snprintf(x->reason, x->size, "%s has no TMA (tensor maps): sm90 or later does",
-                 x->arch->name);
+        kkt_reason(x->reason, x->size, "%s has no TMA (tensor maps): sm90 or later does",
+                   x->arch->name);
         return false;
     }
     if (c[KKT_SOLVE_MMA] != KKT_MMA_WGMMA)
         return true;
     if (!x->arch->has_wgmma) {
-        snprintf(x->reason, x->size, "%s has no wgmma: sm90 alone does", x->arch->name);
+        kkt_reason(x->reason, x->size, "%s has no wgmma: sm90 alone does", x->arch->name);
         return false;
     }
     const long long span = kkt_solve_span(c);
     if (c[KKT_SOLVE_THREADS] != 128 || (span != 64 && span != 128)) {
-        snprintf(x->reason, x->size,
-                 "mma=wgmma takes 64 or 128 rows and threads=128, not %lld and %lld", span,
-                 (long long)c[KKT_SOLVE_THREADS]);
+        kkt_reason(x->reason, x->size,
+                   "mma=wgmma takes 64 or 128 rows and threads=128, not %lld and %lld", span,
+                   (long long)c[KKT_SOLVE_THREADS]);
         return false;
     }
     if (c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD) {
-        snprintf(x->reason, x->size,
-                 "mma=wgmma is the work of four warps, and share=value_head gives each its own");
+        kkt_reason(x->reason, x->size,
+                   "mma=wgmma is the work of four warps, and share=value_head gives each its own");
         return false;
     }
     return true;
@@ -194,9 +196,9 @@ static bool share_fits(const constraint_context *x) {
     if (x->c[KKT_SOLVE_SHARE] == KKT_SHARE_KEY_HEAD)
         return true;
     if (heads == 1) {
-        snprintf(x->reason, x->size,
-                 "share=value_head is the same as key_head at one head a block; key_head stands "
-                 "for it");
+        kkt_reason(x->reason, x->size,
+                   "share=value_head is the same as key_head at one head a block; key_head stands "
+                   "for it");
         return false;
     }
     if (warps != heads) {
@@ -226,7 +228,7 @@ static bool team_fits(const constraint_context *x) {
         why = "64 threads or more";
     if (!why)
         return true;
-    snprintf(x->reason, x->size, "warps_per_head=2 takes %s", why);
+    kkt_reason(x->reason, x->size, "warps_per_head=2 takes %s", why);
     return false;
 }
 
@@ -238,11 +240,11 @@ static bool warps_have_work(const constraint_context *x) {
     const int64_t team = c[KKT_SOLVE_WARPS_PER_HEAD];
     if (warps < 2 * team * heads || c[KKT_SOLVE_MMA] == KKT_MMA_WGMMA)
         return true;
-    snprintf(x->reason, x->size,
-             "threads=%lld is %lld warps for heads_per_block=%lld, and warps_per_head=%lld: "
-             "threads=%lld or heads_per_block=%lld gives each its work",
-             (long long)c[KKT_SOLVE_THREADS], (long long)warps, (long long)heads, (long long)team,
-             (long long)(heads * team * WARP), (long long)(warps / team));
+    kkt_reason(x->reason, x->size,
+               "threads=%lld is %lld warps for heads_per_block=%lld, and warps_per_head=%lld: "
+               "threads=%lld or heads_per_block=%lld gives each its work",
+               (long long)c[KKT_SOLVE_THREADS], (long long)warps, (long long)heads, (long long)team,
+               (long long)(heads * team * WARP), (long long)(warps / team));
     return false;
 }
 
@@ -261,11 +263,11 @@ static bool registers_left(const constraint_context *x) {
     }
     if (left >= 64 && left < 255)
         return true;
-    snprintf(x->reason, x->size,
-             "min_blocks=%lld of threads=%lld leave %lld registers a thread: %s", blocks, threads,
-             left,
-             left < 64 ? "fragments take more, so fewer blocks fit"
-                       : "that is no limit, and min_blocks=0 stands for it");
+    kkt_reason(x->reason, x->size,
+               "min_blocks=%lld of threads=%lld leave %lld registers a thread: %s", blocks, threads,
+               left,
+               left < 64 ? "fragments take more, so fewer blocks fit"
+                         : "that is no limit, and min_blocks=0 stands for it");
     return false;
 }
 
@@ -275,8 +277,8 @@ static bool persistent_fits(const constraint_context *x) {
         return true;
     const long long blocks = x->c[KKT_SOLVE_MIN_BLOCKS];
     if (blocks == 0) {
-        snprintf(x->reason, x->size,
-                 "persistent=1 launches min_blocks an SM: min_blocks=0 does not say how many");
+        kkt_reason(x->reason, x->size,
+                   "persistent=1 launches min_blocks an SM: min_blocks=0 does not say how many");
         return false;
     }
     kkt_footprint footprint = {0};
@@ -286,10 +288,11 @@ static bool persistent_fits(const constraint_context *x) {
     const long long most = x->arch->smem_per_sm_bytes / bytes;
     if (blocks <= most)
         return true;
-    snprintf(x->reason, x->size,
-             "persistent=1 has all its blocks resident: %lld bytes of shared memory each let %lld "
-             "in, not min_blocks=%lld",
-             bytes, most, blocks);
+    kkt_reason(
+        x->reason, x->size,
+        "persistent=1 has all its blocks resident: %lld bytes of shared memory each let %lld "
+        "in, not min_blocks=%lld",
+        bytes, most, blocks);
     return false;
 }
 
@@ -302,10 +305,11 @@ static bool in_registers(const constraint_context *x) {
         return false;
     const long long tiles = kkt_solve_tiles_per_warp(x->c);
     if (x->c[KKT_SOLVE_MMA] == KKT_MMA_SYNC && tiles > 20) {
-        snprintf(x->reason, x->size,
-                 "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, more than 160 "
-                 "registers a thread: more threads share them",
-                 (long long)x->c[KKT_SOLVE_CHUNK], (long long)x->c[KKT_SOLVE_THREADS], tiles);
+        kkt_reason(
+            x->reason, x->size,
+            "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, more than 160 "
+            "registers a thread: more threads share them",
+            (long long)x->c[KKT_SOLVE_CHUNK], (long long)x->c[KKT_SOLVE_THREADS], tiles);
         return false;
     }
     return true;
@@ -318,21 +322,21 @@ static bool fits(const constraint_context *x) {
     const long long heads = x->c[KKT_SOLVE_HEADS_PER_BLOCK];
     const bool own = x->c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD;
     if (own && x->p[KKT_SOLVE_HEADS_V] % heads != 0) {
-        snprintf(x->reason, x->size,
-                 "heads_per_block=%lld does not divide heads_v = %lld: a divisor fits", heads,
-                 (long long)x->p[KKT_SOLVE_HEADS_V]);
+        kkt_reason(x->reason, x->size,
+                   "heads_per_block=%lld does not divide heads_v = %lld: a divisor fits", heads,
+                   (long long)x->p[KKT_SOLVE_HEADS_V]);
         return false;
     }
     if (!own && ratio % heads != 0) {
-        snprintf(x->reason, x->size,
-                 "heads_per_block=%lld does not divide heads_v/heads_k = %lld: a divisor fits",
-                 heads, ratio);
+        kkt_reason(x->reason, x->size,
+                   "heads_per_block=%lld does not divide heads_v/heads_k = %lld: a divisor fits",
+                   heads, ratio);
         return false;
     }
     const long long blocks = kkt_solve_units(x->p, x->c);
     if (blocks > INT32_MAX) {
-        snprintf(x->reason, x->size, "%lld blocks are above the grid's limit of 2147483647",
-                 blocks);
+        kkt_reason(x->reason, x->size, "%lld blocks are above the grid's limit of 2147483647",
+                   blocks);
         return false;
     }
     return true;
@@ -342,8 +346,8 @@ bool kkt_solve_applicable(const kkt_values *problem, const kkt_values *config, c
                           char *reason, size_t size) {
     const constraint_context x = {problem->v, config->v, arch, reason, size};
     if (!arch->has_cp_async) {
-        snprintf(reason, size, "%s has neither cp.async nor bf16 tensor cores; sm80 or later does",
-                 arch->name);
+        kkt_reason(reason, size,
+                   "%s has neither cp.async nor bf16 tensor cores; sm80 or later does", arch->name);
         return false;
     }
     return (kkt_solve_in_registers(config->v) ? in_registers(&x) : shared_memory(&x)) && fits(&x);

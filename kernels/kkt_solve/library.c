@@ -111,8 +111,8 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     if (!kkt_call_applicable(problem, config, arch, reason, size))
         return false;
     if (batch > INT32_MAX) {
-        snprintf(reason, size, "%lld triangles; a batch has %d at most", (long long)batch,
-                 INT32_MAX);
+        kkt_reason(reason, size, "%lld triangles; a batch has %d at most", (long long)batch,
+                   INT32_MAX);
         return false;
     }
     return true;

@@ -127,15 +127,17 @@ static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_poi
     out->config = *config;
     kkt_predict(&footprint, space->arch, space->device, &space->constants, &out->prediction);
     if (out->prediction.infeasible != KKT_FEASIBLE) {
-        kkt_prediction_reason(&footprint, space->arch, space->device, &out->prediction, reason,
-                              size);
+        if (size > 0) {
+            kkt_prediction_reason(&footprint, space->arch, space->device, &out->prediction, reason,
+                                  size);
+        }
         return false;
     }
     /* Strategies take logarithms of what is kept as a float. */
     float kept = (float)out->prediction.predicted_us;
     if (!isfinite(kept) || kept <= 0) {
-        snprintf(reason, size, "the model predicts %g us, which is no time",
-                 out->prediction.predicted_us);
+        kkt_reason(reason, size, "the model predicts %g us, which is no time",
+                   out->prediction.predicted_us);
         return false;
     }
     return true;
@@ -151,7 +153,8 @@ static bool may_go_on(kkt_space *space) {
 }
 
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out) {
-    char reason[240];
+    char reason[240] = "";
+    const size_t size = rejected ? sizeof reason : 0; /* nobody asks: none is formatted */
     while (space->next < space->raw_size && !space->cut && may_go_on(space)) {
         out->ordinal = space->next;
         move_to(space, out->ordinal);
@@ -160,7 +163,7 @@ bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context
             continue;
         }
         space->next++;
-        if (fill_point(space, &space->current, out, reason, sizeof reason)) {
+        if (fill_point(space, &space->current, out, reason, size)) {
             return true;
         }
         if (rejected) {

@@ -32,7 +32,8 @@ void kkt_space_rewind(kkt_space *space);
 void kkt_space_limit(kkt_space *space, bool (*go_on)(void *context), void *context);
 /* Whether a walk since the last rewind ended so. */
 bool kkt_space_cut(const kkt_space *space);
-/* The point of one configuration; false with the reason where it is turned down. */
+/* The point of one configuration; false with the reason where it is turned down; `size` 0: without
+ * one. */
 bool kkt_space_point(const kkt_space *space, const kkt_values *config, kkt_point *out, char *reason,
                      size_t size);
 /* Its ordinal alone, whether or not it is turned down; false where a value is outside the space. */
