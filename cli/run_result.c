@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -32,9 +33,15 @@ typedef struct best_rows {
     const kkt_view *view;
     const kkt_pipeline *pipeline; /* NULL: of all kernels */
     const char *asked;            /* NULL: no problem was named */
+    const kkt_entry **entries;    /* by kernel and problem */
+    size_t count;
     bool others;
     size_t at;
 } best_rows;
+
+static int by_problem(const void *a, const void *b) {
+    return kkt_entry_compare_problem(*(const kkt_entry *const *)a, *(const kkt_entry *const *)b);
+}
 
 static best_rows best_begin(const kkt_run_result *r) {
     best_rows rows = {.view = r->view, .pipeline = r->options->pipeline, .others = true};
@@ -45,15 +52,23 @@ static best_rows best_begin(const kkt_run_result *r) {
         rows.asked = kkt_params_text(r->arena, &kernel->problem, &values);
         rows.others = false;
     }
+    rows.entries = kkt_arena_array(r->arena, r->view->entry_count + 1, sizeof *rows.entries);
+    for (size_t i = 0; i < r->view->entry_count; i++) {
+        const kkt_entry *e = &r->view->entries[i];
+        if (e->best_of_problem && is_shown(rows.pipeline, e->kernel)) {
+            rows.entries[rows.count++] = e;
+        }
+    }
+    qsort(rows.entries, rows.count, sizeof *rows.entries, by_problem);
     return rows;
 }
 
 static const kkt_entry *best_next(best_rows *rows) {
     for (;;) {
-        while (rows->at < rows->view->entry_count) {
-            const kkt_entry *e = &rows->view->entries[rows->at++];
+        while (rows->at < rows->count) {
+            const kkt_entry *e = rows->entries[rows->at++];
             bool own = rows->asked && strcmp(e->problem, rows->asked) == 0;
-            if (e->best_of_problem && own == !rows->others && is_shown(rows->pipeline, e->kernel)) {
+            if (own == !rows->others) {
                 return e;
             }
         }
@@ -128,6 +143,30 @@ static void print_best(const kkt_run_result *r) {
     }
     kkt_table_print(table, stdout);
     kkt_table_close(table);
+}
+
+/* The best of what was timed is not the best there is where a style was left out. */
+static void print_untimed(const kkt_run_result *r) {
+    const kkt_entry *e;
+    best_rows rows = best_begin(r);
+    while ((e = best_next(&rows)) != NULL) {
+        const kkt_entry *untimed = kkt_view_untimed(r->view, e);
+        const kkt_kernel *kernel = NULL;
+        kkt_values values;
+        kkt_text problem = {0};
+        if (!untimed || kkt_kernel_parse(e->kernel, &kernel, NULL) != KKT_OK ||
+            kkt_kernel_problem_parse(kernel, e->problem, &values, NULL) != KKT_OK) {
+            continue;
+        }
+        kkt_params_format_short(&kernel->problem, &values, &problem);
+        printf("%s %s: nothing of style %s was timed, which is predicted to take %.1f us",
+               e->kernel, kkt_text_get(&problem), untimed->style, untimed->predicted_us);
+        if (untimed->chunk > 0) {
+            printf(" at C = %lld", (long long)untimed->chunk);
+        }
+        printf(" (%s: %.1f us)\n", e->style, e->time_us);
+        kkt_text_free(&problem);
+    }
 }
 
 /* What libraries take for the same, at the chunk size that stands for its problem. */
@@ -272,6 +311,7 @@ void kkt_run_result_print_json(const kkt_run_result *r) {
 void kkt_run_result_print(const kkt_run_result *r) {
     const kkt_session_counts *c = &r->summary->counts;
     print_best(r);
+    print_untimed(r);
     print_baselines(r);
     if (!r->options->kernel) {
         kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);

@@ -14,7 +14,7 @@
 const char *kkt_content_real(double value, char out[32]) {
     if (!isfinite(value))
         snprintf(out, 32, "-");
-    else if (fabs(value) >= 1000.0)
+    else if (fabs(value) >= 999.5) /* three digits of it are "1e+03" */
         snprintf(out, 32, "%.0f", value);
     else
         snprintf(out, 32, "%.3g", value);
@@ -207,6 +207,26 @@ bool kkt_content_has_chunks(const kkt_view *view, const char *kernel) {
     return false;
 }
 
+/* Problems whose best time may be that of the style that happened to be timed. */
+static void add_untimed(const kkt_view *view, const char *kernel, kkt_document *document) {
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *best = &view->entries[i];
+        if (!best->best_of_problem || strcmp(best->kernel, kernel) != 0)
+            continue;
+        const kkt_entry *untimed = kkt_view_untimed(view, best);
+        char time[32], predicted[32];
+        if (untimed != NULL)
+            kkt_document_item(
+                document,
+                "%s: the best time is %s us (%s, %s), but nothing of style %s was timed, which is "
+                "predicted to take %s us (%s).",
+                kkt_content_problem(view, best, document->arena),
+                kkt_content_real(best->time_us, time), best->style, place_of(best, document->arena),
+                untimed->style, kkt_content_real(untimed->predicted_us, predicted),
+                place_of(untimed, document->arena));
+    }
+}
+
 static void add_winners(const kkt_view *view, const char *kernel, kkt_document *document) {
     static const char *const headings[] = {
         "Problem",         "#C",         "Style",       "Configuration", "#Time, us", "#Ties",
@@ -244,6 +264,7 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         kkt_content_cell_real(document, row, entry->energy_mj);
         kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
     }
+    add_untimed(view, kernel, document);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
         if (strcmp(entry->kernel, kernel) != 0 || entry->tie_count == 0)

@@ -82,6 +82,30 @@ int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
     return order != 0 ? order : strcmp(a->config, b->config);
 }
 
+static bool timed(const kkt_view *view, const kkt_entry *like) {
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (kkt_entry_measured(entry) && strcmp(entry->style, like->style) == 0 &&
+            kkt_entry_compare_problem(entry, like) == 0)
+            return true;
+    }
+    return false;
+}
+
+const kkt_entry *kkt_view_untimed(const kkt_view *view, const kkt_entry *best) {
+    const kkt_entry *found = NULL;
+    if (best->objective != KKT_OBJECTIVE_TIME || !kkt_entry_measured(best))
+        return NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (!entry->model_only && kkt_entry_compare_problem(entry, best) == 0 &&
+            entry->predicted_us * (1 + KKT_UNTIMED_SHARE) < best->time_us &&
+            (found == NULL || entry->predicted_us < found->predicted_us) && !timed(view, entry))
+            found = entry;
+    }
+    return found;
+}
+
 const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
                                    int64_t chunk) {
     const kkt_entry *at_chunk = NULL, *best = NULL;

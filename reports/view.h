@@ -145,6 +145,11 @@ const char *kkt_entry_provenance(const kkt_entry *entry);
  * where there is none. */
 const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, const char *problem,
                                    int64_t chunk);
+/* The entry with the smallest prediction among the styles of which nothing was timed on the problem
+ * of `best`, a measured one that goes by time; NULL where none is expected to be faster by
+ * KKT_UNTIMED_SHARE of its own time, which half of the model's errors stay below. */
+const kkt_entry *kkt_view_untimed(const kkt_view *view, const kkt_entry *best);
+#define KKT_UNTIMED_SHARE 0.15
 /* By kernel and then by problem, the kernel's default problems first, in their order. */
 int kkt_entry_compare_problem(const kkt_entry *a, const kkt_entry *b);
 /* Negative where `a` is the better result; 0 only for equal configurations. */

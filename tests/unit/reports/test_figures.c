@@ -23,6 +23,16 @@ static void intervals_keep_their_ends_apart(void **state) {
         assert_string_equal(kkt_content_interval(cases[i].low, cases[i].high, text), cases[i].text);
 }
 
+static void reals_have_three_digits_and_no_exponent(void **state) {
+    (void)state;
+    char text[32];
+    assert_string_equal(kkt_content_real(12.34, text), "12.3");
+    assert_string_equal(kkt_content_real(999.4, text), "999");
+    assert_string_equal(kkt_content_real(999.6, text), "1000"); /* not 1e+03 */
+    assert_string_equal(kkt_content_real(1234.4, text), "1234");
+    assert_string_equal(kkt_content_real(KKT_UNKNOWN_REAL, text), "-");
+}
+
 /* Times are medians of 32-bit floats: 97.344 is stored as 97.34400177001953. */
 static void digits_that_no_sample_has_are_left_out(void **state) {
     fixture *f = *state;
@@ -64,6 +74,7 @@ static void kernels_without_chunks_are_told_without(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_keep_their_ends_apart),
+        cmocka_unit_test(reals_have_three_digits_and_no_exponent),
         cmocka_unit_test_setup_teardown(digits_that_no_sample_has_are_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_without_chunks_are_told_without, setup, teardown),
     };

@@ -274,6 +274,36 @@ static void test_share_of_the_inverse(void **state) {
     assert_true(isnan(kkt_ledger_share("chunk=64", "dk=128")));
 }
 
+/* The best time is only that of the style that was timed, where another one is expected to be
+ * faster. */
+static void test_untimed_style(void **state) {
+    fixture *f = *state;
+    assert_int_equal(kkt_kernel_parse("gemm", &f->kernel, &f->error), KKT_OK);
+    f->variant = kkt_kernel_variant(f->kernel, KKT_STYLE_FRAGMENT);
+    add_measured(f, "", "", 400, 401, 402);
+    add_measured(f, "m=512", "", 9, 10, 11); /* faster than any style is predicted to be */
+    kkt_view view = make_view(f);
+    const kkt_entry *best =
+        kkt_view_standing(&view, "gemm", canonical(f, &f->kernel->problem, ""), 0);
+    assert_int_equal(lround(best->time_us), 401);
+    const kkt_entry *untimed = kkt_view_untimed(&view, best);
+    assert_non_null(untimed);
+    assert_string_equal(untimed->style, "warp_specialized");
+    assert_false(kkt_entry_measured(untimed));
+    kkt_text text = render(f, &view, "markdown");
+    assert_non_null(strstr(kkt_text_get(&text), "but nothing of style warp"));
+    kkt_text_free(&text);
+    best = kkt_view_standing(&view, "gemm", canonical(f, &f->kernel->problem, "m=512"), 0);
+    assert_null(kkt_view_untimed(&view, best));
+
+    f->variant = kkt_kernel_variant(f->kernel, KKT_STYLE_WARP_SPECIALIZED);
+    add_measured(f, "", "", 410, 411, 412); /* timed, and no better than the other */
+    view = make_view(f);
+    best = kkt_view_standing(&view, "gemm", canonical(f, &f->kernel->problem, ""), 0);
+    untimed = kkt_view_untimed(&view, best);
+    assert_true(untimed == NULL || strcmp(untimed->style, "warp_specialized") != 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nothing_stored, setup, teardown),
@@ -290,6 +320,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_failures_never_win, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rejects_are_grouped_by_wording, setup, teardown),
         cmocka_unit_test(test_share_of_the_inverse),
+        cmocka_unit_test_setup_teardown(test_untimed_style, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
