@@ -268,7 +268,7 @@ static void print_moves(const job *j, const kkt_ablation *ablation) {
 }
 
 static void print_text(const job *j) {
-    static const char *const headings[] = {"claim", "verdict", "where"};
+    static const char *const headings[] = {"claim", "verdict", "what is claimed", "where"};
     size_t count;
     kkt_claim_summary *claims = kkt_ablation_claims(&j->set, j->arena, &count);
     for (size_t a = 0; a < j->set.count; a++) {
@@ -280,6 +280,7 @@ static void print_text(const job *j) {
         for (size_t i = 0; i < count; i++) {
             kkt_table_cell(table, "%s", claims[i].claim->name);
             kkt_table_cell(table, "%s", kkt_finding_words(claims[i].finding));
+            kkt_table_cell(table, "%s", claims[i].claim->statement);
             kkt_table_cell(table, "%s", claims[i].where);
         }
         kkt_table_print(table, stdout);

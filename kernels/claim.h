@@ -45,8 +45,7 @@ typedef struct kkt_comparison {
 typedef struct kkt_claim {
     const char *name;      /* "block_pad" */
     const char *statement; /* one sentence */
-    const char *account;   /* what the model says of it: the resource that decides, with figures;
-                              NULL: nothing */
+    const char *account;   /* what the model says of it: the resource that decides, with figures */
     kkt_figure figure;
     const kkt_comparison *comparisons;
     size_t count;

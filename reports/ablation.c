@@ -253,8 +253,9 @@ kkt_status kkt_ablation_make(const kkt_ablation_set *set, kkt_db *db,
 
 /* ---- claims over all bases ---- */
 
-/* The comparisons of one base with that finding: "C = 32 (row_stride 16; row_stride 17)". */
-static void add_where(kkt_text *where, const kkt_ablation *ablation, const kkt_claim *claim,
+/* The comparisons of one base with that finding: " at C = 32 (row_stride 16; row_stride 17)", after
+ * another base without "at"; of a kernel without chunk sizes " (bk 16; bk 32)". False: none. */
+static bool add_where(kkt_text *where, const kkt_ablation *ablation, const kkt_claim *claim,
                       kkt_finding finding) {
     kkt_text labels = {0};
     bool any = false;
@@ -266,14 +267,13 @@ static void add_where(kkt_text *where, const kkt_ablation *ablation, const kkt_c
         if (row->move->label[0] != '\0')
             kkt_text_printf(&labels, "%s%s", labels.length > 0 ? "; " : "", row->move->label);
     }
-    if (any) {
-        kkt_text_add(where, where->length > 0 ? ", " : "");
-        if (ablation->chunk != 0)
-            kkt_text_printf(where, "C = %lld", (long long)ablation->chunk);
-        if (labels.length > 0)
-            kkt_text_printf(where, ablation->chunk != 0 ? " (%s)" : "%s", kkt_text_get(&labels));
-    }
+    if (any && ablation->chunk != 0)
+        kkt_text_printf(where, "%s C = %lld", where->length > 0 ? "," : " at",
+                        (long long)ablation->chunk);
+    if (labels.length > 0)
+        kkt_text_printf(where, " (%s)", kkt_text_get(&labels));
     kkt_text_free(&labels);
+    return any;
 }
 
 /* "confirmed at C = 32, C = 64; refuted at C = 128" */
@@ -281,10 +281,11 @@ static void describe(const kkt_ablation_set *set, kkt_arena *arena, kkt_claim_su
     kkt_text text = {0};
     for (kkt_finding finding = 0; finding < KKT_FINDING_COUNT; finding++) {
         kkt_text where = {0};
+        bool any = false;
         for (size_t a = 0; a < set->count; a++)
-            add_where(&where, &set->ablations[a], out->claim, finding);
-        if (where.length > 0)
-            kkt_text_printf(&text, "%s%s at %s", text.length > 0 ? "; " : "",
+            any = add_where(&where, &set->ablations[a], out->claim, finding) || any;
+        if (any)
+            kkt_text_printf(&text, "%s%s%s", text.length > 0 ? "; " : "",
                             kkt_finding_words(finding), kkt_text_get(&where));
         kkt_text_free(&where);
     }

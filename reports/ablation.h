@@ -104,7 +104,8 @@ typedef struct kkt_claim_summary {
     const kkt_claim *claim;
     kkt_finding finding;
     size_t compared, confirmed, refuted, noise, undecided;
-    const char *where; /* "confirmed at C = 32; refuted at C = 64 (row_stride 17)" */
+    const char *where; /* "confirmed at C = 32; refuted at C = 64 (row_stride 17)", or without chunk
+                          sizes "confirmed (bk 16; bk 32)" */
 } kkt_claim_summary;
 /* In the order of the kernel's claims; those without a comparison are left out. */
 kkt_claim_summary *kkt_ablation_claims(const kkt_ablation_set *set, kkt_arena *arena,

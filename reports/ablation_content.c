@@ -89,8 +89,7 @@ static void add_verdicts(const kkt_ablation_set *set, kkt_document *document) {
         kkt_row *line = kkt_document_row(document, table);
         kkt_document_cell(document, line, "%s", claims[i].claim->name);
         kkt_document_cell(document, line, "%s", claims[i].claim->statement);
-        kkt_document_cell(document, line, "%s",
-                          claims[i].claim->account ? claims[i].claim->account : "");
+        kkt_document_cell(document, line, "%s", claims[i].claim->account);
         kkt_document_cell(document, line, "%s", kkt_figure_name(claims[i].claim->figure));
         kkt_document_cell(document, line, "%s", kkt_finding_words(claims[i].finding));
         kkt_document_cell(document, line, "%s", claims[i].where);
@@ -110,7 +109,7 @@ static void add_comparisons(const kkt_ablation_set *set, kkt_document *document)
                     continue;
                 kkt_row *line = kkt_document_row(document, table);
                 kkt_document_cell(document, line, "%s", row->move->claim->name);
-                kkt_document_cell(document, line, "%lld", (long long)ablation->chunk);
+                kkt_content_chunk(document, line, ablation->chunk);
                 kkt_document_cell(document, line, "%s", row->move->label);
                 kkt_document_cell(document, line, "%s",
                                   kkt_expectation_name(row->move->comparison->expect));

@@ -65,6 +65,12 @@ json '"wrong_result" in {p["outcome"] for a in d["ablations"]
       for p in [a["base"]] + [m["to"] for m in a["moves"]]} | {k["to"]["outcome"]
       for c in d["claims"] for k in c["comparisons"]}'
 
+# Each claim has its sentence, and where it holds reads as one, without chunk sizes too.
+expect 0 ablate gemv --arch sm90 --backend fake:seed=3 --db v.db --problem m=64,k=256 --out v.md
+has "$out" "Adding up once takes fewer instructions."
+grep -Eq '^wide_loads .*(confirmed|refuted|within noise) \(against ' .out || die "conditions of a claim"
+! grep -q ' at against\| at *;\| at$' .out v.md || die "a claim holds at no place"
+
 # Without a GPU what was measured elsewhere is not at hand: predictions, which decide nothing.
 expect 0 ablate kkt_solve --arch sm120 --backend replay --db d.db \
     --chunk 16 --json

@@ -48,6 +48,24 @@ static void families_are_complete(void **state) {
     }
 }
 
+static void assert_sentence(const kkt_claim *claim, const char *text) {
+    if (text == NULL || strlen(text) < 10 || text[strlen(text) - 1] != '.')
+        fail_msg("%s: '%s' is no sentence", claim->name, text == NULL ? "" : text);
+}
+
+/* A claim says what is claimed, and what the model says of it. */
+static void claims_have_their_sentences(void **state) {
+    (void)state;
+    size_t count, seen = 0;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count; k++)
+        for (size_t c = 0; c < kernels[k]->claim_count; c++, seen++) {
+            assert_sentence(&kernels[k]->claims[c], kernels[k]->claims[c].statement);
+            assert_sentence(&kernels[k]->claims[c], kernels[k]->claims[c].account);
+        }
+    assert_true(seen > 50);
+}
+
 static void unknown_family_lists_what_exists(void **state) {
     (void)state;
     const kkt_kernel *found = NULL;
@@ -198,6 +216,7 @@ static void tensor_helpers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_are_complete),
+        cmocka_unit_test(claims_have_their_sentences),
         cmocka_unit_test(unknown_family_lists_what_exists),
         cmocka_unit_test(sources_are_embedded_whole),
         cmocka_unit_test(macros_hold_each_parameter_once),
