@@ -112,6 +112,12 @@ KKT_DEVICE float *decays_of(u8 *shared, int chunk) {
     return (float *)(shared + Layout::decays_at) + chunk % 2 * Layout::decay_words;
 }
 
+// Where the two roles meet. Each comes to it on a way of its own, so that it must be a barrier that
+// counts threads: the block's plain one wants all of them at the same place.
+KKT_DEVICE void meet() {
+    asm volatile("bar.sync 1, %0;" ::"n"(P::threads) : "memory");
+}
+
 // ---- the warps that copy ----
 
 // Every chunk is a group of copies, an empty one past the end. Rows past the end are 0.
@@ -173,13 +179,13 @@ KKT_DEVICE void copy_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
             ask_gates(p, rows, gates, chunk + 1, lane);
         }
         copy_group_wait<P::stages - 2>();
-        __syncthreads();
+        meet();
         load(p, rows, shared, chunk + P::stages - 1, thread);
         if (P::copy_writes && chunk > 0)
             write(p, rows, shared, chunk - 1, thread);
     }
     if (P::copy_writes) {
-        __syncthreads();
+        meet();
         if (chunks > 0)
             write(p, rows, shared, chunks - 1, thread);
     }
@@ -312,7 +318,7 @@ KKT_DEVICE void walk_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
         const Stage s = stage_of(shared, chunk);
         const Results r = results_of(shared, chunk, warp);
         const float *decays = decays_of(shared, chunk);
-        __syncthreads();
+        meet();
         x.multiply_w(s.w, r.h);
         if (!P::copy_writes) {
             __syncwarp();
@@ -332,7 +338,7 @@ KKT_DEVICE void walk_chunks(const Problem &p, const SequenceRows &rows, u8 *shar
         v_new += P::chunk * p.u_stride;
     }
     if (P::copy_writes)
-        __syncthreads(); // the last results are there
+        meet(); // the last results are there
 #pragma unroll
     for (int m = 0; m < P::groups; ++m)
         for_state(x.state[m], x.column + m * 16, lane,

@@ -90,7 +90,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
                            .chunks_per_block = (chunks + a.sequences - 1) / a.sequences,
                            .threads = (int)(warps + c[COPY_WARPS]) * 32,
                            .cluster = 1,
-                           .barriers = 1,
+                           .barriers = 2,
                            .launches = 1};
     out->hbm_read_bytes =
         (double)(a.tokens * (a.element_bytes * a.heads_k * a.dk +
