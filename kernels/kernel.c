@@ -42,12 +42,19 @@ kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t colu
                         .right = right};
 }
 
-void kkt_score_error(kkt_score *score, const kkt_misfit *misfit, double unavoidable) {
+double kkt_resolved_size(kkt_dtype type, double value) {
+    const double normal = type == KKT_FP16 ? 0x1p-14 : 0x1p-126;
+    const double rounding = type == KKT_FP16 ? 0x1p-11 : 0x1p-8;
+    const double size = fabs(value);
+    return fmax(size, fmin(normal, size / rounding));
+}
+
+void kkt_score_error(kkt_score *score, const kkt_misfit *misfit, double size, double unavoidable) {
     const double error = fabs(misfit->given - misfit->right);
     if (error > score->max_abs)
         score->worst = *misfit;
     score->max_abs = fmax(score->max_abs, error);
-    score->reference_sq[misfit->tensor] += misfit->right * misfit->right;
+    score->reference_sq[misfit->tensor] += size * size;
     if (error > unavoidable)
         score->error_sq[misfit->tensor] += error * error;
 }

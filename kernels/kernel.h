@@ -156,7 +156,8 @@ kkt_misfit kkt_region_misfit(const kkt_region *region, int64_t row, int64_t colu
                              double right);
 
 /* Accumulated over regions; a tensor's relative Frobenius error is sqrt(error_sq / reference_sq),
- * and the result's is that of its worst tensor. */
+ * and the result's is that of its worst tensor. The reference's square is that of its elements'
+ * sizes: where the type can resolve them, their values. */
 typedef struct kkt_score {
     double error_sq[KKT_TENSORS_MAX], reference_sq[KKT_TENSORS_MAX];
     double max_abs;     /* largest absolute error */
@@ -169,9 +170,20 @@ typedef struct kkt_score {
     kkt_misfit first_inexact, first_not_finite, worst;
 } kkt_score;
 
-/* Adds the error of an element that is finite, and whose reference is; one of up to `unavoidable`
- * counts as none in the sum, because no value of the element's type is nearer. */
-void kkt_score_error(kkt_score *score, const kkt_misfit *misfit, double unavoidable);
+/* What an error of an element is measured against: |value|, but at least what a path whose operands
+ * are of `type` (KKT_FP16 or KKT_BF16) can tell apart.
+ *
+ * Rounding x to b bits is off by u |x| at most, u = 2^-b. Below the smallest normal number m the
+ * spacing no longer shrinks: there it is off by u m, however small x is, and by |x| itself where x
+ * becomes 0. Either is u max(|x|, min(m, |x| / u)), and that last factor is this size: a tolerance
+ * in units of u asks the same of small elements as of others, and no more than the type has. m is
+ * 2^-14 and u 2^-11 in fp16, 2^-126 and 2^-8 in bf16. */
+double kkt_resolved_size(kkt_dtype type, double value);
+
+/* Adds the error of an element that is finite, and whose reference is; `size` is that against which
+ * it is measured. An error of up to `unavoidable` counts as none in the sum, because no value of
+ * the element's type is nearer. */
+void kkt_score_error(kkt_score *score, const kkt_misfit *misfit, double size, double unavoidable);
 
 typedef struct kkt_kernel kkt_kernel;
 

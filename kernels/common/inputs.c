@@ -48,7 +48,9 @@ const kkt_input_case kkt_cases[KKT_CASE_COUNT] = {
     [KKT_CASE_STEEP_GATE] =
         {
             .name = "steep_gate",
-            .summary = "g = logsigmoid(normal) / 0.01",
+            .summary =
+                "one token in two g = logsigmoid(normal) / 0.01, one in four from -17 to -9.7, "
+                "one in four mild",
         },
     [KKT_CASE_GROWTH] =
         {
@@ -199,8 +201,12 @@ static double next_gate(int input_case, uint64_t *state) {
         const double u = next_uniform(state);
         return u > 15.0 / 16.0 ? -316.0 : -316.0 * pow(u, 8.0);
     }
-    case KKT_CASE_STEEP_GATE:
-        return log_sigmoid(normal) / 0.01;
+    case KKT_CASE_STEEP_GATE: { /* something is left of every problem, however small it is */
+        const double u = next_uniform(state);
+        if (u < 0.25)
+            return log_sigmoid(normal + 2.0);
+        return u < 0.5 ? -9.7 - 7.3 * (4.0 * u - 1.0) : log_sigmoid(normal) / 0.01;
+    }
     default:
         return log_sigmoid(normal + 2.0);
     }

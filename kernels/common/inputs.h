@@ -14,7 +14,9 @@ enum kkt_case {
     KKT_CASE_ZERO_GATE,    /* g = 0: the ungated result */
     KKT_CASE_STRONG_GATE,  /* g down to -316 a token */
     KKT_CASE_SUB_DIAGONAL, /* only sub-diagonal blocks nonzero: T's lower left is -L10 */
-    KKT_CASE_STEEP_GATE,   /* g = logsigmoid(normal) / 0.01: hundreds a token, on tails */
+    KKT_CASE_STEEP_GATE,   /* half of the tokens g = logsigmoid(normal) / 0.01, hundreds; a quarter
+                              as random; for a quarter e^g is from 2^-25 to 2^-14, subnormal in
+                              fp16 */
     KKT_CASE_GROWTH,       /* row sums of L near 37 at chunk 128, as trained models reach */
     KKT_CASE_LONG_KEYS,    /* one key repeated with |k| = 2: ill-conditioned, never a check */
     KKT_CASE_UNEVEN,       /* random, sequences of random lengths */

@@ -26,6 +26,6 @@ void kkt_rounded_score(kkt_dtype dtype, const kkt_region *region, const double *
                 score->first_inexact = misfit;
             continue;
         }
-        kkt_score_error(score, &misfit, unavoidable);
+        kkt_score_error(score, &misfit, size, unavoidable);
     }
 }

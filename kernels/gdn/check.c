@@ -38,10 +38,13 @@ double kkt_gdn_tolerance(const kkt_values *problem, const kkt_values *config, in
 }
 
 /* Elementwise; what the reference makes exactly 0 (states that no chunk needs) must be 0. An error
- * that no value of the dtype avoids (half the spacing of its smallest numbers) counts as none. */
+ * that no value of the dtype avoids (half the spacing of its smallest numbers) counts as none, and
+ * none is measured against less than the dtype resolves: behind a steep gate all of W may be so
+ * small that fp16 has few digits for it, and T diag(beta e^G), its operand, fewer still. */
 void kkt_gdn_score(const kkt_values *problem, const kkt_region *region, const double *expected,
                    const double *actual, kkt_score *score) {
-    const double unavoidable = problem->v[KKT_GDN_DTYPE] == KKT_FP16 ? 0x1p-25 : 0x1p-126;
+    const kkt_dtype dtype = (kkt_dtype)problem->v[KKT_GDN_DTYPE];
+    const double unavoidable = dtype == KKT_FP16 ? 0x1p-25 : 0x1p-126;
     for (int64_t i = 0; i < region->rows * region->columns; i++) {
         const double right = expected[i], given = actual[i];
         const kkt_misfit misfit =
@@ -57,6 +60,6 @@ void kkt_gdn_score(const kkt_values *problem, const kkt_region *region, const do
             continue;
         if (right == 0.0 && given != 0.0 && score->inexact++ == 0)
             score->first_inexact = misfit;
-        kkt_score_error(score, &misfit, unavoidable);
+        kkt_score_error(score, &misfit, kkt_resolved_size(dtype, right), unavoidable);
     }
 }

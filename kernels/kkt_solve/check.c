@@ -117,7 +117,13 @@ static double diagonal_of(const kkt_values *problem, double right) {
 /* Strictly lower part by error; the diagonal must be exactly 1 (or beta, rounded once), and what is
  * above it or past the sequence's end exactly 0: the diagonal would hide errors in a norm over all.
  * An error that no value of the dtype avoids (half the spacing of its smallest numbers) counts as
- * none. */
+ * none.
+ *
+ * No error is measured against less than fp16 resolves, whatever the dtype: behind a steep gate
+ * the largest element below the diagonal may be 1e-6, of which operands in fp16 keep two or three
+ * bits. What T is for does not notice: T K is K's row plus the lower part's share, so that errors
+ * of up to 2^-25 are those of the diagonal's 1 in a type with 25 bits. Measured against the lower
+ * part alone they would be 1e-1 in one draw and 1e-4 in the next. */
 void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const double *expected,
                      const double *actual, kkt_score *score) {
     const double unavoidable = problem->v[KKT_SOLVE_DTYPE] == KKT_FP16 ? 0x1p-25 : 0x1p-126;
@@ -126,7 +132,7 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
             const double value = expected[i * region->columns + j];
             const double right = i == j ? diagonal_of(problem, value) : value;
             const double given = actual[i * region->columns + j];
-            const double error = fabs(given - right);
+            const double error = fabs(given - right), size = kkt_resolved_size(KKT_FP16, right);
             score->elements++;
             if (isfinite(right))
                 score->growth = fmax(score->growth, fabs(right));
@@ -143,7 +149,7 @@ void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const 
                 score->max_abs = fmax(score->max_abs, error);
             } else if (isfinite(right)) {
                 score->max_abs = fmax(score->max_abs, error);
-                score->reference_sq[region->tensor] += right * right;
+                score->reference_sq[region->tensor] += size * size;
                 if (error > unavoidable)
                     score->error_sq[region->tensor] += error * error;
             }

@@ -55,7 +55,7 @@ static void score_elementwise(const kkt_region *region, const double *expected,
             if (isfinite(expected[i]) && score->not_finite++ == 0)
                 score->first_not_finite = misfit;
         } else if (isfinite(expected[i])) {
-            kkt_score_error(score, &misfit, 0);
+            kkt_score_error(score, &misfit, fabs(misfit.right), 0);
         }
     }
 }
