@@ -134,7 +134,9 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
         });
         if (!more)
             break;
-        __syncthreads(); // all else is the next unit's
+        if (Layout::alone && P::store >= kTmaStore && lane == 0)
+            tile_store_wait_read(); // the next K K^T goes where T's tile is, by all warps
+        __syncthreads();            // all else is the next unit's
     }
     if (P::persistent && P::store >= kTmaStore && lane == 0)
         tile_store_wait_read(); // before the block leaves its tiles
