@@ -1,6 +1,7 @@
 /* A CPU emulation of the solvers' algorithms, with the faults a kernel can have. It mirrors what
  * a block does (in place, row backup, early negation, a transposed intermediate), in double or in
- * single precision, with couplings in fp32 or tf32. Test code: matrices are at most 128 x 128. */
+ * single precision, with couplings in fp32, tf32 or fp16. Test code: matrices are at most 128 x
+ * 128. */
 #ifndef KKT_TESTS_EMULATE_H
 #define KKT_TESTS_EMULATE_H
 
@@ -33,6 +34,7 @@ typedef struct emulate {
     int base;
     bool single; /* fp32 arithmetic; else double */
     bool tf32;   /* operands of couplings rounded to 11 bits */
+    bool half;   /* operands of couplings in fp16, and what they give kept in it */
     emulate_fault fault;
     int runs; /* counted by the runner */
 } emulate;
@@ -46,7 +48,18 @@ static inline double emulate_round(const emulate *e, double x) {
     return e->single ? (double)(float)x : x;
 }
 
+static inline double emulate_half(double x) {
+    return kkt_half_to_double(kkt_half_from_double(x));
+}
+
+/* What is kept of a result between couplings. */
+static inline double emulate_kept(const emulate *e, double x) {
+    return e->half ? emulate_half(x) : x;
+}
+
 static inline double emulate_operand(const emulate *e, double x) {
+    if (e->half)
+        return emulate_half(x);
     if (!e->tf32)
         return x;
     float single = (float)x;
@@ -84,7 +97,7 @@ static inline void emulate_product(const emulate *e, const matrix *left, int lr,
             for (int k = 0; k < inner; k++)
                 sum = emulate_round(e, sum + sign * emulate_operand(e, left->v[lr + i][lc + k]) *
                                                  emulate_operand(e, right->v[rr + k][rc + j]));
-            out->v[or + i][oc + j] = sum;
+            out->v[or + i][oc + j] = emulate_kept(e, sum);
         }
     }
 }
@@ -139,10 +152,6 @@ static inline void emulate_flat(const emulate *e, matrix *a) {
     }
     free(lower);
     free(temp);
-}
-
-static inline double emulate_half(double x) {
-    return kkt_half_to_double(kkt_half_from_double(x));
 }
 
 static inline void emulate_doubling_fp16(matrix *a) {

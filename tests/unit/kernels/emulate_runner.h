@@ -66,7 +66,7 @@ static inline void runner_part(const emulate *e, const kkt_values *problem,
             const bool last = i == (int)part->rows - 1 && j == chunk - 1;
             if (last && e->fault == FAULT_NOT_WRITTEN)
                 continue;
-            double value = a->v[i][j];
+            double value = emulate_kept(e, a->v[i][j]);
             if (last && e->fault == FAULT_RACE && e->runs % 2)
                 value += 0x1p-9;
             kkt_dtype_store(dtype, out, (size_t)(((first + i) * heads + part->head) * chunk + j),
