@@ -112,10 +112,11 @@ KKT_DEVICE float *decays_of(u8 *shared, int chunk) {
     return (float *)(shared + Layout::decays_at) + chunk % 2 * Layout::decay_words;
 }
 
-// Where the two roles meet. Each comes to it on a way of its own, so that it must be a barrier that
-// counts threads: the block's plain one wants all of them at the same place.
+// Where the two roles meet. Each comes to it on a way of its own: barrier.sync allows that, the
+// block's plain barrier and bar.sync want all threads at one and the same instruction (PTX ISA,
+// "barrier": .aligned).
 KKT_DEVICE void meet() {
-    asm volatile("bar.sync 1, %0;" ::"n"(P::threads) : "memory");
+    asm volatile("barrier.sync 1, %0;" ::"n"(P::threads) : "memory");
 }
 
 // ---- the warps that copy ----
