@@ -1,6 +1,7 @@
 /* The tolerances of the Gated DeltaNet families against an emulation of what a kernel rounds: the
  * chunk formulas in double precision, with the operands of every product rounded to the dtype. What
- * rounding alone costs must pass, and no tolerance may be far above it. */
+ * rounding alone costs must pass, and no tolerance may be far above it. And W behind a gate that
+ * leaves little of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,10 @@
 #include "kernels/gdn/chunk.h"
 
 enum { DK = 128, DV = 16, ROWS = KKT_GDN_ROWS, TOKENS = 512 };
+
+static double emulate_fp16(double x) {
+    return kkt_half_to_double(kkt_half_from_double(x));
+}
 
 typedef struct emulation {
     kkt_values problem, config;
@@ -188,9 +193,114 @@ static void rounding_passes_with_little_to_spare(void **state) {
         }
 }
 
+/* ---- w behind a steep gate ---- */
+
+typedef struct w_check {
+    kkt_values problem, config;
+    kkt_host_tensors made, inputs;
+    kkt_shape shape;
+    kkt_score right, zeroed; /* of w rounded as a kernel does, and of zeros in its place */
+    double largest;          /* element of w */
+} w_check;
+
+static void open_w(const kkt_kernel *kernel, uint64_t seed, w_check *c) {
+    kkt_tensor list[KKT_TENSORS_MAX];
+    memset(c, 0, sizeof *c);
+    kkt_params_defaults(&kernel->problem, &c->problem);
+    kkt_params_defaults(&kernel->variants[0]->params, &c->config);
+    assert_int_equal(
+        kkt_params_parse(&kernel->problem,
+                         "batch=2,tokens=86,heads_k=1,heads_v=1,dk=96,dv=64,dtype=fp16",
+                         &c->problem, NULL, NULL),
+        KKT_OK);
+    c->config.v[KKT_GDN_CHUNK] = 32;
+    assert_int_equal(kernel->make_inputs(&c->problem, KKT_CASE_STEEP_GATE, seed, &c->made, NULL),
+                     KKT_OK);
+    c->inputs.count = kernel->tensors(&c->problem, &c->config, list);
+    for (int i = 0; i < c->inputs.count; i++) {
+        kkt_host_tensor *from = kkt_host_tensor_find(&c->made, list[i].name);
+        c->inputs.t[i].tensor = list[i];
+        if (from && list[i].role == KKT_TENSOR_INPUT) {
+            c->inputs.t[i].data = from->data;
+            from->data = NULL;
+        }
+    }
+    assert_int_equal(kernel->make_chunk_inputs(&c->problem, &c->config, KKT_CASE_STEEP_GATE, seed,
+                                               &c->inputs, NULL),
+                     KKT_OK);
+    c->shape = kkt_gdn_shape(&c->problem);
+}
+
+/* T diag(beta e^G), an operand, and W are rounded to fp16. */
+static void w_as_rounded(w_check *c, const kkt_chunk_part *at, double *w) {
+    static double t[ROWS * ROWS], k[ROWS * ROWS];
+    double beta[ROWS], decay[ROWS];
+    const int64_t chunk = c->config.v[KKT_GDN_CHUNK], dk = c->shape.dk;
+    kkt_gdn_load_rows(&c->shape, &c->inputs.t[KKT_WU_T], at, 1, 0, chunk, t);
+    kkt_gdn_load_rows(&c->shape, &c->inputs.t[KKT_WU_K], at, 1, 0, dk, k);
+    kkt_gdn_load_rows(&c->shape, &c->inputs.t[KKT_WU_BETA], at, 1, 0, 1, beta);
+    kkt_gdn_decay(&c->shape, &c->inputs.t[KKT_WU_G], at, decay);
+    for (int64_t i = 0; i < at->rows * chunk; i++)
+        t[i] = emulate_fp16(i % chunk < at->rows ? t[i] * beta[i % chunk] * exp(decay[i % chunk])
+                                                 : 0.0);
+    memset(w, 0, sizeof *w * (size_t)(at->rows * dk));
+    kkt_multiply_add(t, chunk, k, w, at->rows, at->rows, dk);
+    for (int64_t i = 0; i < at->rows * dk; i++)
+        w[i] = emulate_fp16(w[i]);
+}
+
+static void score_w(const kkt_kernel *kernel, w_check *c) {
+    static double right[ROWS * 2 * DK], given[ROWS * DK], zeros[ROWS * DK];
+    const int64_t parts = kernel->part_count(&c->problem, &c->config, &c->inputs);
+    for (int64_t part = 0; part < parts; part++) {
+        kkt_region regions[KKT_REGIONS_MAX];
+        kkt_chunk_part at;
+        assert_int_equal(kernel->part_regions(&c->problem, &c->config, &c->inputs, part, regions),
+                         2);
+        assert_true(kkt_chunk_at(&c->shape, c->config.v[KKT_GDN_CHUNK], &c->inputs, part, &at));
+        assert_int_equal(kernel->reference(&c->problem, &c->config, &c->inputs, part, right,
+                                           sizeof right / sizeof right[0], NULL),
+                         KKT_OK);
+        w_as_rounded(c, &at, given);
+        kernel->score(&c->problem, &regions[0], right, given, &c->right);
+        kernel->score(&c->problem, &regions[0], right, zeros, &c->zeroed);
+    }
+    c->largest = c->right.growth;
+}
+
+/* All of W may be subnormal: what fp16 keeps of it passes. Zeros in its place do not, down to
+ * elements of a few times fp16's smallest number. */
+static void small_w_is_judged_by_what_fp16_has(void **state) {
+    (void)state;
+    const kkt_kernel *kernel = NULL;
+    assert_int_equal(kkt_kernel_parse("gdn_wu", &kernel, NULL), KKT_OK);
+    int subnormal = 0, found = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        w_check c;
+        open_w(kernel, seed, &c);
+        score_w(kernel, &c);
+        const double tolerance =
+            kernel->variants[0]->tolerance(&c.problem, &c.config, KKT_CASE_STEEP_GATE);
+        const double error = sqrt(c.right.error_sq[KKT_WU_W] / c.right.reference_sq[KKT_WU_W]);
+        const double zeroed = sqrt(c.zeroed.error_sq[KKT_WU_W] / c.zeroed.reference_sq[KKT_WU_W]);
+        assert_true(c.right.not_finite == 0 && c.right.inexact == 0);
+        if (!(error < 0.8 * tolerance))
+            fail_msg("seed %d: error %.2e", (int)seed, error);
+        if (c.largest > 4e-7) {
+            assert_true(zeroed > tolerance);
+            found++;
+            subnormal += c.largest < 0x1p-14;
+        }
+        kkt_host_tensors_free(&c.made);
+        kkt_host_tensors_free(&c.inputs);
+    }
+    assert_true(subnormal > 0 && found > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounding_passes_with_little_to_spare),
+        cmocka_unit_test(small_w_is_judged_by_what_fp16_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
