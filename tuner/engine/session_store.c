@@ -10,12 +10,15 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     (void)err;
     known *out = context;
     bool fresh = result->stale_reason == NULL;
+    bool overruled = result->has_run && result->outcome == KKT_OUTCOME_WRONG_RESULT &&
+                     kkt_policy_gate(result->run.policy) < KKT_GATE_REVISION;
     out->found = true;
     out->has_prediction = result->has_prediction;
     out->predicted_us = result->prediction.predicted_us;
     out->fresh_build = fresh && result->has_build && result->build.compiler != NULL;
     out->build_outcome = result->build.outcome;
-    out->fresh_run = fresh && result->has_run && result->run.provenance == KKT_MEASURED &&
+    out->fresh_run = fresh && !overruled && result->has_run &&
+                     result->run.provenance == KKT_MEASURED &&
                      kkt_run_made_up(&result->run) == out->made_up;
     out->outcome = result->outcome;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
@@ -23,7 +26,7 @@ static kkt_status visit_known(void *context, const kkt_result *result, kkt_error
     out->time_us = out->fresh_run && timed ? result->run.time_us : (double)NAN;
     out->energy_mj = out->fresh_run ? result->run.energy_mj : (double)NAN;
     out->rel_fro = out->fresh_run ? result->run.rel_fro : (double)NAN;
-    out->stale_run = result->has_run && result->stale_reason != NULL;
+    out->stale_run = result->has_run && (overruled || result->stale_reason != NULL);
     out->finalist = out->fresh_run && result->run.policy && strstr(result->run.policy, "finalist");
     const char *policy = out->fresh_run ? result->run.policy : NULL;
     out->energetic = policy && strstr(policy, "energy_seconds=") &&

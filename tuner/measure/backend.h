@@ -29,8 +29,18 @@ typedef struct kkt_policy {
     double energy_seconds;    /* of launches back to back whose energy is read; 0: no energy */
     bool energy_each;         /* for every candidate, not for the finalists alone */
 } kkt_policy;
+
+/* Of what the gate asks: its cases' draws, scores and tolerances. It goes up when they change such
+ * that a result that was turned down might pass now; such a verdict of a former gate is none, and
+ * the candidate is tried again. One that passed stands.
+ *     2  errors are measured against what fp16 resolves; steep_gate has mild gates among the steep
+ */
+#define KKT_GATE_REVISION 2
+
 void kkt_policy_defaults(kkt_policy *out);
 void kkt_policy_format(const kkt_policy *policy, kkt_text *out);
+/* The revision of the gate in that text; 1 where it names none, or is NULL. */
+int kkt_policy_gate(const char *policy);
 
 typedef struct kkt_backend_info {
     char gpu[128]; /* "NVIDIA H200"; "" for fake */

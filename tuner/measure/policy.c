@@ -1,5 +1,8 @@
 #include "tuner/measure/backend.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 void kkt_policy_defaults(kkt_policy *out) {
     *out = (kkt_policy){
         .warmup_launches = 5,
@@ -21,10 +24,16 @@ void kkt_policy_defaults(kkt_policy *out) {
 void kkt_policy_format(const kkt_policy *policy, kkt_text *out) {
     kkt_text_printf(out,
                     "candidate_seconds=%g,energy_each=%d,energy_seconds=%g,flush_bytes=%lld,"
-                    "interval_share=%g,large_parts=%d,max_samples=%d,min_samples=%d,"
+                    "gate=%d,interval_share=%g,large_parts=%d,max_samples=%d,min_samples=%d,"
                     "sample_seconds=%g,seed=%llu,warmup_launches=%d",
                     policy->candidate_seconds, policy->energy_each, policy->energy_seconds,
-                    (long long)policy->flush_bytes, policy->interval_share, policy->large_parts,
-                    policy->max_samples, policy->min_samples, policy->sample_seconds,
-                    (unsigned long long)policy->seed, policy->warmup_launches);
+                    (long long)policy->flush_bytes, KKT_GATE_REVISION, policy->interval_share,
+                    policy->large_parts, policy->max_samples, policy->min_samples,
+                    policy->sample_seconds, (unsigned long long)policy->seed,
+                    policy->warmup_launches);
+}
+
+int kkt_policy_gate(const char *policy) {
+    const char *at = policy != NULL ? strstr(policy, ",gate=") : NULL;
+    return at != NULL ? (int)strtol(at + strlen(",gate="), NULL, 10) : 1;
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "db/store_sqlite.h"
 #include "tuner/engine/session.h"
 
 typedef struct run_request {
@@ -18,7 +19,7 @@ typedef struct run_request {
     int64_t evals;
     double seconds;
     const char *fixed; /* NULL: PART */
-    bool retry;
+    bool retry, revalidate;
 } run_request;
 
 /* Of the space: all chunk sizes and ways, and no more than a moment's walk. */
@@ -49,6 +50,7 @@ static kkt_status run_session(const run_request *request, kkt_session_summary *o
     options.budget_seconds = request->seconds;
     options.fixed = request->fixed ? request->fixed : PART;
     options.retry = request->retry;
+    options.revalidate = request->revalidate;
     options.arch = kkt_arch_find("sm90");
     options.device = kkt_device_first(options.arch);
     options.seed = 1;
@@ -217,6 +219,37 @@ static void faults_cost_one_candidate(void **state) {
     }
 }
 
+static void forget_the_gate(const char *path) {
+    kkt_db *db = NULL;
+    assert_int_equal(kkt_db_open(path, KKT_DB_WRITE, &db, NULL), KKT_OK);
+    assert_int_equal(
+        kkt_db_exec(db, "UPDATE runs SET policy = replace(policy, ',gate=', ',gate_then=')", NULL),
+        KKT_OK);
+    kkt_db_close(db);
+}
+
+/* Turned down by a gate that asked for something else: tried again. What passed is not. */
+static void verdicts_of_a_former_gate(void **state) {
+    (void)state;
+    char path[128];
+    run_request request = {
+        .db = in_folder("gate.db", path), .fake = "seed=3,fault=wrong", .evals = 24};
+    kkt_session_summary first;
+    kkt_session_summary again;
+    assert_int_equal(run_session(&request, &first, NULL), KKT_OK);
+    assert_true(first.counts.wrong_result >= 1 && first.counts.measured > 12);
+    request.fake = "seed=3";
+    assert_int_equal(run_session(&request, &again, NULL), KKT_OK);
+    assert_int_equal(again.counts.reused, 24);
+    assert_int_equal(again.counts.quarantined, first.counts.wrong_result);
+    forget_the_gate(path);
+    request.revalidate = true;
+    assert_int_equal(run_session(&request, &again, NULL), KKT_OK);
+    assert_int_equal(again.counts.quarantined, 0);
+    assert_int_equal(again.counts.measured + again.counts.noisy, first.counts.wrong_result);
+    assert_int_equal(best_of(path).failed, 0);
+}
+
 static void fixed_parameters(void **state) {
     (void)state;
     char path[128];
@@ -325,6 +358,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(measures_and_reuses),
         cmocka_unit_test(resumes_to_the_same_end),
         cmocka_unit_test(faults_cost_one_candidate),
+        cmocka_unit_test(verdicts_of_a_former_gate),
         cmocka_unit_test(fixed_parameters),
         cmocka_unit_test(made_up_times_rank_last),
         cmocka_unit_test(empty_searches),

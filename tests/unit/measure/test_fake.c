@@ -291,9 +291,13 @@ static void policy_text_is_canonical(void **state) {
     kkt_policy_format(&policy, &text);
     assert_string_equal(kkt_text_get(&text),
                         "candidate_seconds=10,energy_each=0,energy_seconds=0.5,flush_bytes="
-                        "536870912,interval_share=0.01,"
+                        "536870912,gate=2,interval_share=0.01,"
                         "large_parts=64,max_samples=200,min_samples=20,sample_seconds=1,seed=1,"
                         "warmup_launches=5");
+    assert_int_equal(kkt_policy_gate(kkt_text_get(&text)), KKT_GATE_REVISION);
+    assert_int_equal(kkt_policy_gate("flush_bytes=0,gate=13,seed=1,finalist"), 13);
+    assert_int_equal(kkt_policy_gate("flush_bytes=0,seed=1"), 1);
+    assert_int_equal(kkt_policy_gate(NULL), 1);
     kkt_text_free(&text);
     assert_null(kkt_backend_find("replay"));
     size_t count = 0;
