@@ -121,6 +121,20 @@ static bool is_of(const kkt_curve *curve, const char *problem) {
     return same;
 }
 
+bool kkt_pipelines_measured(const kkt_view *view, const kkt_pipeline *pipeline,
+                            const char *problem) {
+    for (size_t i = 0; i < view->curve_count; i++) {
+        const kkt_curve *curve = &view->curves[i];
+        for (size_t c = 0; c < curve->count && wanted(curve, pipeline); c++) {
+            const kkt_curve_point *point = &curve->points[c];
+            if (isfinite(point->time_us) && !point->stale_reason && is_of(curve, problem)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void kkt_pipelines_print(const kkt_view *view, const kkt_pipeline *only, const char *problem) {
     if (!only) {
         print_rows(view);

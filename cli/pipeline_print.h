@@ -9,6 +9,10 @@
  * for one, a row a measured problem for all. `problem`: of it that one alone ("k=v,..."; NULL:
  * all). Prints nothing where there is none. */
 void kkt_pipelines_print(const kkt_view *view, const kkt_pipeline *only, const char *problem);
+/* Whether the pipeline, or each of its kernels, was measured on the problem ("k=v,...") at some
+ * chunk size, by what is there now. */
+bool kkt_pipelines_measured(const kkt_view *view, const kkt_pipeline *pipeline,
+                            const char *problem);
 /* The same as the array `chunk_choice` of a JSON object. */
 void kkt_pipelines_add_json(const kkt_view *view, const kkt_pipeline *only, kkt_json *root);
 /* One curve: a row a chunk size. */

@@ -31,6 +31,7 @@ typedef struct job {
     kkt_progress progress;
     kkt_run_log *log; /* NULL: none */
     kkt_json *files;  /* an array */
+    bool works;       /* something of the problem that was asked for does, by what is stored */
 } job;
 
 static const char *option_or(const kkt_args *args, const char *name, const char *otherwise) {
@@ -167,6 +168,22 @@ static void note_file(void *context, const char *path) {
     kkt_json_add_string(j->files, NULL, path);
 }
 
+static bool kernel_measured(const job *j, const kkt_view *view) {
+    const kkt_kernel *kernel = j->options.kernel;
+    kkt_values values;
+    kkt_params_defaults(&kernel->problem, &values);
+    kkt_params_parse(&kernel->problem, j->options.problem, &values, NULL, NULL);
+    const char *problem = kkt_params_text(j->arena, &kernel->problem, &values);
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *entry = &view->entries[i];
+        if (isfinite(entry->time_us) && !entry->stale_reason &&
+            strcmp(entry->kernel, kernel->name) == 0 && strcmp(entry->problem, problem) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_error *err) {
     kkt_view view;
     bool compiles = !kkt_compile_pool_unavailable(j->pool);
@@ -188,6 +205,11 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
     status = kkt_report_write(&view, j->out_folder, suffix, NULL, note_file, j, err);
     if (status != KKT_OK) {
         return status;
+    }
+    if (j->options.problem) {
+        j->works = j->options.kernel
+                       ? kernel_measured(j, &view)
+                       : kkt_pipelines_measured(&view, j->options.pipeline, j->options.problem);
     }
     const kkt_run_result result = {&view, summary, &j->options, j->files, j->arena};
     if (j->json) {
@@ -286,15 +308,16 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, const kkt_pipeline *
     return KKT_OK;
 }
 
-/* A problem that was asked for and has no candidate that works is no success; that some of the
- * default problems have none is in the report. Where nothing could be tried there is no failure. */
+/* A problem that was asked for and has no candidate that works, of this run or known before, is no
+ * success; that some of the default problems have none is in the report. Where nothing could be
+ * tried there is no failure. */
 static kkt_status judge(const job *j, const kkt_session_counts *c, kkt_error *err) {
     const kkt_session_options *o = &j->options;
     int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
                      c->crashed + c->quarantined;
     int64_t tried = j->on.backend ? c->measured + c->noisy : c->compiled;
     int64_t good = tried + c->reused - c->quarantined;
-    if (!o->problem || failed == 0 || good > 0) {
+    if (!o->problem || failed == 0 || good > 0 || j->works) {
         return KKT_OK;
     }
     return kkt_fail(err, KKT_ERR_MISSING, 0,

@@ -33,3 +33,27 @@ json "d['candidates']['wrong_result'] >= 1 and d['candidates']['measured'] >= 1"
 rm -f failed.db*
 tune 0 fake:seed=4,fault=wrong --budget evals=1 --json
 json "d['candidates']['wrong_result'] == 1 and d['candidates']['measured'] == 0"
+
+# What is known of a pipeline's kernels counts: its one new candidate is wrong, and it is timed all
+# the same. Without anything known it is a failure.
+rm -f failed.db*
+pipeline() { # pipeline CODE OPTION...
+    local wanted=$1
+    shift
+    expect "$wanted" tune gdn_t --arch sm90 --backend fake:seed=4,fault=wrong --db failed.db \
+        --cache cache --problem $problem --config chunk=64 --budget evals=1 "$@"
+}
+pipeline 1
+has "$err" "no candidate of gdn_t with $problem works"
+rm -f failed.db*
+tune 0 fake:seed=4 --budget evals=1 --problem $problem --config chunk=64,couple=fp32
+expect 0 tune gdn_fwd_t --arch sm90 --backend fake:seed=4 --db failed.db --cache cache \
+    --problem $problem --config chunk=64 --budget evals=1
+pipeline 0 --json
+json "d['candidates']['wrong_result'] == 1 and d['candidates']['measured'] == 0"
+json "d['candidates']['pipelines'] > 0"
+# The same for a kernel of which something is known.
+rm -f failed.db*
+tune 0 fake:seed=4 --budget evals=1 --problem $problem --config chunk=64,couple=fp32
+tune 0 fake:seed=4,fault=wrong --budget evals=1 --problem $problem --config chunk=32
+has "$out" "1 wrong"
