@@ -26,6 +26,11 @@ REGISTERS = ("chunk=64,inverse=recursive,couple=bf16x3,heads_per_block=2,share=k
 WARPS = REGISTERS + "base=8,threads=64,warps_per_head=1,store=staged"
 HALVES = REGISTERS + "base=16,threads=64,warps_per_head=1,store=tma_halves"
 TEAM = REGISTERS + "base=8,threads=128,warps_per_head=2,store=tma_halves"
+# Persistent blocks whose T lies where the next K K^T goes, and units enough for them to go round.
+AROUND = ("chunk=128,inverse=recursive,couple=fp16,base=8,heads_per_block=1,share=key_head,mma=wgmma,"
+          "chunks_per_block=1,min_blocks=3,carveout=0,persistent=1,threads=128,warps_per_head=1,"
+          "store=tma,kload=ldg")
+MANY_UNITS = "tokens=16384,heads_k=8,heads_v=16"
 
 # Rows of one warp; of two warps, two rows a thread; that and x in shared memory.
 GEMV_WARP = "rows_per_block=4,row_threads=32,threads=128,unroll=2"
@@ -50,8 +55,8 @@ COUPLING = "device/coupling.cuh"
 SUBSTITUTION = "device/substitution.cuh"
 BAD = ("wrong_result", "racy")
 
-Mutation = collections.namedtuple("Mutation", "name what edits bad good family",
-                                  defaults=((), "kkt_solve"))
+Mutation = collections.namedtuple("Mutation", "name what edits bad good family problem",
+                                  defaults=((), "kkt_solve", None))
 
 MUTATIONS = [
     Mutation("no_negation", "blocks below the diagonal are not negated", [
@@ -113,6 +118,9 @@ MUTATIONS = [
         (REGISTER + "team.cuh", "2 * n + (team.warp ^ n % 2)", "2 * n + n % 2")], [TEAM], [WARPS]),
     Mutation("register_no_zeros", "the quarter above the diagonal is not cleared", [
         (REGISTER + "team.cuh", "if (rank == 0)\n            clear_quarter();", "")], [TEAM], [WARPS]),
+    Mutation("register_no_tile_wait", "a tile is written while it is still being sent", [
+        (REGISTER + "path.cuh", "if (Layout::alone && P::store >= kTmaStore && lane == 0)\n"
+         "            tile_store_wait_read();", ";")], [AROUND], (), "kkt_solve", MANY_UNITS),
     Mutation("register_no_tail_mask", "rows past a sequence's end are written", [
         (REGISTER + "output.cuh", "const uint4 v = *(const uint4 *)(source + Tile::at(n / Tile::units, unit));\n"
          "            if (r < rows)",
@@ -202,10 +210,11 @@ def style(family, config):
     return ["--style", "pipelined" if "store=" in config else "materialized"]
 
 
-def verify(program, folder, family, config):
+def verify(program, folder, family, config, problem=None):
     """Outcome and reason of one configuration with the sources of a folder."""
     done = subprocess.run(
-        [program, "verify", family, "--sources", folder, "--problem", PROBLEMS[family], "--config",
+        [program, "verify", family, "--sources", folder, "--problem", problem or PROBLEMS[family],
+         "--config",
          whole_config(family, config), *style(family, config), "--count", "1", "--cache",
          folder.parent / "cache", "--json"], capture_output=True, text=True, timeout=120)
     if not done.stdout:
@@ -217,7 +226,8 @@ def verify(program, folder, family, config):
 def judge(mutation, program, work):
     problems, told = [], []
     for config, wanted in [(c, BAD) for c in mutation.bad] + [(c, ("ok",)) for c in mutation.good]:
-        outcome, reason = verify(program, work / mutation.name, mutation.family, config)
+        outcome, reason = verify(program, work / mutation.name, mutation.family, config,
+                                 mutation.problem)
         told.append(outcome)
         if outcome not in wanted:
             problems.append(f"    {config}: {outcome}, not {' or '.join(wanted)}: {reason}")
@@ -230,7 +240,9 @@ def run(program, work):
     begin = time.monotonic()
     plan = [Mutation("none", f"{family}'s sources as they are", [], [],
                      sorted({c for m in MUTATIONS if m.family == family for c in [*m.bad, *m.good]}),
-                     family) for family in PROBLEMS] + MUTATIONS
+                     family) for family in PROBLEMS] + [
+        Mutation("none", "the same, on many units", [], [], [AROUND], "kkt_solve", MANY_UNITS)
+    ] + MUTATIONS
     workers = min(8, os.cpu_count() or 1)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
