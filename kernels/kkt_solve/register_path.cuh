@@ -134,9 +134,10 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
         });
         if (!more)
             break;
-        if (Layout::alone && P::store >= kTmaStore && lane == 0)
-            tile_store_wait_read(); // the next K K^T goes where T's tile is, by all warps
-        __syncthreads();            // all else is the next unit's
+        // Of one tile (halves lie behind): the next K K^T goes where it is, by all warps.
+        if (Layout::alone && P::store == kTmaStore && lane == 0)
+            tile_store_wait_read();
+        __syncthreads(); // all else is the next unit's
     }
     if (P::persistent && P::store >= kTmaStore && lane == 0)
         tile_store_wait_read(); // before the block leaves its tiles

@@ -119,7 +119,7 @@ MUTATIONS = [
     Mutation("register_no_zeros", "the quarter above the diagonal is not cleared", [
         (REGISTER + "team.cuh", "if (rank == 0)\n            clear_quarter();", "")], [TEAM], [WARPS]),
     Mutation("register_no_tile_wait", "a tile is written while it is still being sent", [
-        (REGISTER + "path.cuh", "if (Layout::alone && P::store >= kTmaStore && lane == 0)\n"
+        (REGISTER + "path.cuh", "if (Layout::alone && P::store == kTmaStore && lane == 0)\n"
          "            tile_store_wait_read();", ";")], [AROUND], (), "kkt_solve", MANY_UNITS),
     Mutation("register_no_tail_mask", "rows past a sequence's end are written", [
         (REGISTER + "output.cuh", "const uint4 v = *(const uint4 *)(source + Tile::at(n / Tile::units, unit));\n"
