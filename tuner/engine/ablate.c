@@ -90,18 +90,16 @@ static kkt_result_filter filter_of(const session *s, const task *t) {
                                .problem = t->problem_text};
 }
 
-/* The model's best; one that spills only where there is no other. */
-static kkt_status best_predicted(const task *t, int64_t chunk, kkt_values *out, kkt_error *err) {
+/* The model's best of a space; one that spills only where there is no other. False: it is empty. */
+static bool find_best(kkt_space *space, kkt_values *out) {
     kkt_point point;
     bool found = false;
     bool spills = true;
     double best = 0;
-    kkt_space_rewind(t->space);
-    while (kkt_space_next(t->space, NULL, NULL, &point)) {
+    while (kkt_space_next(space, NULL, NULL, &point)) {
         bool worse = point.prediction.spills && !spills;
         bool better = spills && !point.prediction.spills;
-        if ((chunk != 0 && chunk_of(t, &point.config) != chunk) ||
-            (found && (worse || (!better && !(point.prediction.predicted_us < best))))) {
+        if (found && (worse || (!better && !(point.prediction.predicted_us < best)))) {
             continue;
         }
         found = true;
@@ -109,6 +107,24 @@ static kkt_status best_predicted(const task *t, int64_t chunk, kkt_values *out, 
         best = point.prediction.predicted_us;
         *out = point.config;
     }
+    return found;
+}
+
+/* The model's best of a chunk size (0: of all), whose part of the space is walked through alone. */
+static kkt_status best_predicted(const session *s, const task *t, int64_t chunk, kkt_values *out,
+                                 kkt_error *err) {
+    char fixed[64] = "";
+    kkt_space *space = NULL;
+    if (chunk != 0 && t->kernel->chunk_param) {
+        snprintf(fixed, sizeof fixed, "%s=%lld", t->kernel->chunk_param, (long long)chunk);
+    }
+    kkt_status status = kkt_space_open(t->kernel, t->variant, &t->problem, s->options->arch,
+                                       s->options->device, fixed, &space, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    bool found = find_best(space, out);
+    kkt_space_close(space);
     return found ? KKT_OK
                  : kkt_fail(err, KKT_ERR_MISSING, 0,
                             "%s has no configuration that can be had on this problem and "
@@ -152,7 +168,7 @@ static kkt_status choose_base(session *s, const task *t, const kkt_ablate_option
         return KKT_OK;
     }
     out->origin = KKT_ABLATE_PREDICTED;
-    return best_predicted(t, options->chunk, &out->base, err);
+    return best_predicted(s, t, options->chunk, &out->base, err);
 }
 
 /* ---- compiling, checking, timing ---- */

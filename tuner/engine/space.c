@@ -6,6 +6,14 @@
 
 enum { ASK_EVERY = 4096 }; /* configurations; a few milliseconds of them */
 
+/* A parameter that walks pass by, but for its fallback, where another's value gives it no effect.
+ */
+typedef struct dependent {
+    size_t at, on;
+    uint64_t values;        /* of `on`, bit v: it has an effect there */
+    int64_t fallback_index; /* the number of its values where the fallback is none of them */
+} dependent;
+
 struct kkt_space {
     const kkt_kernel *kernel;
     const kkt_variant *variant;
@@ -18,17 +26,28 @@ struct kkt_space {
     int64_t raw_size;
     int64_t
         radix[KKT_PARAMS_MAX]; /* values of a parameter that are walked through; 1: it is held */
-    int64_t stride[KKT_PARAMS_MAX]; /* what one step of it adds to the ordinal */
-    int64_t next;
+    int64_t stride[KKT_PARAMS_MAX];       /* what one step of it adds to the ordinal */
+    dependent dependents[KKT_PARAMS_MAX]; /* in the table's order, the slowest first */
+    size_t dependent_count;
     bool (*go_on)(void *context);
     void *go_on_context;
     int64_t until_asked;
     bool cut; /* the walk ended before the end */
-    /* Where the walk stands: mostly one step further than before. */
-    int64_t at; /* -1: nowhere */
+    /* Where the walk stands: the configuration it looks at next. */
+    int64_t at; /* its ordinal; raw_size: the end */
     kkt_values current;
-    uint8_t index[KKT_PARAMS_MAX];
+    int64_t index[KKT_PARAMS_MAX]; /* of each value */
 };
+
+static void add_dependent(kkt_space *space, size_t at) {
+    const kkt_param *param = &space->variant->params.params[at];
+    int64_t fallback = 0;
+    while (fallback < space->radix[at] && param->values[fallback] != param->fallback) {
+        fallback++;
+    }
+    space->dependents[space->dependent_count++] =
+        (dependent){at, (size_t)param->depends_on - 1, param->depends_values, fallback};
+}
 
 kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
                           const kkt_values *problem, const kkt_arch *arch, const kkt_device *device,
@@ -51,7 +70,6 @@ kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
         return status;
     }
     space->raw_size = 1;
-    space->at = -1;
     for (size_t i = variant->params.count; i-- > 0;) {
         const kkt_param *param = &variant->params.params[i];
         bool held = (space->fixed_mask >> i) & 1;
@@ -60,6 +78,12 @@ kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
         space->raw_size *= space->radix[i];
         space->fixed.v[i] = held ? space->fixed.v[i] : param->values[0];
     }
+    for (size_t i = 0; i < variant->params.count; i++) {
+        if (variant->params.params[i].depends_on > 0 && space->radix[i] > 1) {
+            add_dependent(space, i);
+        }
+    }
+    kkt_space_rewind(space);
     *out = space;
     return KKT_OK;
 }
@@ -78,42 +102,54 @@ void kkt_space_decode(const kkt_space *space, int64_t ordinal, kkt_values *confi
     }
 }
 
-/* Brings `current` to an ordinal. */
-static void move_to(kkt_space *space, int64_t ordinal) {
-    const kkt_param *params = space->variant->params.params;
-    if (space->at < 0 || ordinal != space->at + 1) {
-        kkt_space_decode(space, ordinal, &space->current);
-        for (size_t i = 0; i < space->variant->params.count; i++) {
-            space->index[i] = (uint8_t)(ordinal / space->stride[i] % space->radix[i]);
-        }
-    } else {
-        for (size_t i = space->variant->params.count; i-- > 0;) {
-            if (space->radix[i] == 1) {
-                continue;
-            }
-            bool wraps = space->index[i] + 1 == space->radix[i];
-            space->index[i] = wraps ? 0 : (uint8_t)(space->index[i] + 1);
-            space->current.v[i] = params[i].values[space->index[i]];
-            if (!wraps) {
-                break;
-            }
-        }
-    }
-    space->at = ordinal;
+static void set_digit(kkt_space *space, size_t i, int64_t index) {
+    space->at += (index - space->index[i]) * space->stride[i];
+    space->index[i] = index;
+    space->current.v[i] = space->variant->params.params[i].values[index];
 }
 
-/* The next ordinal that differs in more than what `config` gives no effect: `ordinal` itself, or
- * past all that share the most significant parameter without effect. */
-static int64_t next_distinct(const kkt_space *space, const kkt_values *config, int64_t ordinal) {
-    const kkt_param_table *table = &space->variant->params;
-    for (size_t i = 0; i < table->count; i++) {
-        const kkt_param *param = &table->params[i];
-        if (param->depends_on > 0 && space->radix[i] > 1 && config->v[i] != param->fallback &&
-            !((param->depends_values >> config->v[param->depends_on - 1]) & 1)) {
-            return (ordinal / space->stride[i] + 1) * space->stride[i];
+/* The next configuration that differs in the first `count` parameters, the others at their first
+ * values; after the last one the end. */
+static void step(kkt_space *space, size_t count) {
+    for (size_t i = count; i < space->variant->params.count; i++) {
+        if (space->index[i] > 0) {
+            set_digit(space, i, 0);
         }
     }
-    return ordinal;
+    for (size_t i = count; i-- > 0;) {
+        if (space->index[i] + 1 < space->radix[i]) {
+            set_digit(space, i, space->index[i] + 1);
+            return;
+        }
+        if (space->index[i] > 0) {
+            set_digit(space, i, 0);
+        }
+    }
+    space->at = space->raw_size;
+}
+
+/* Passes by what differs from another configuration in nothing but a parameter without effect;
+ * false where this one does not. */
+static bool pass_by(kkt_space *space) {
+    for (size_t d = 0; d < space->dependent_count; d++) {
+        const dependent *one = &space->dependents[d];
+        const int64_t index = space->index[one->at];
+        if (index == one->fallback_index || ((one->values >> space->current.v[one->on]) & 1)) {
+            continue;
+        }
+        if (index > one->fallback_index || one->fallback_index == space->radix[one->at]) {
+            step(space, one->at);
+            return true;
+        }
+        for (size_t i = one->at + 1; i < space->variant->params.count; i++) {
+            if (space->index[i] > 0) {
+                set_digit(space, i, 0);
+            }
+        }
+        set_digit(space, one->at, one->fallback_index);
+        return true;
+    }
+    return false;
 }
 
 static bool fill_point(const kkt_space *space, const kkt_values *config, kkt_point *out,
@@ -155,26 +191,27 @@ static bool may_go_on(kkt_space *space) {
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out) {
     char reason[240] = "";
     const size_t size = rejected ? sizeof reason : 0; /* nobody asks: none is formatted */
-    while (space->next < space->raw_size && !space->cut && may_go_on(space)) {
-        out->ordinal = space->next;
-        move_to(space, out->ordinal);
-        space->next = next_distinct(space, &space->current, out->ordinal);
-        if (space->next != out->ordinal) {
+    while (space->at < space->raw_size && !space->cut && may_go_on(space)) {
+        if (pass_by(space)) {
             continue;
         }
-        space->next++;
-        if (fill_point(space, &space->current, out, reason, size)) {
-            return true;
-        }
-        if (rejected) {
+        out->ordinal = space->at;
+        const bool good = fill_point(space, &space->current, out, reason, size);
+        if (!good && rejected) {
             rejected(context, &space->current, reason);
+        }
+        step(space, space->variant->params.count);
+        if (good) {
+            return true;
         }
     }
     return false;
 }
 
 void kkt_space_rewind(kkt_space *space) {
-    space->next = 0;
+    space->at = 0;
+    space->current = space->fixed;
+    memset(space->index, 0, sizeof space->index);
     space->cut = false;
     space->until_asked = 0;
 }

@@ -15,6 +15,7 @@ typedef struct request {
     kkt_db *db;
     const char *fake; /* options of the fake backend; NULL: no backend */
     const char *start;
+    const char *arch; /* NULL: sm90 */
     int64_t chunk;
     double seconds;
     bool retry;
@@ -29,7 +30,7 @@ static kkt_db *open_db(void) {
 static kkt_status ablate(const request *r, kkt_ablate_result *out, kkt_error *err) {
     kkt_ablate_options options = {.start = r->start, .chunk = r->chunk};
     options.session.problem = "tokens=8192";
-    options.session.arch = kkt_arch_find("sm90");
+    options.session.arch = kkt_arch_find(r->arch ? r->arch : "sm90");
     options.session.device = kkt_device_first(options.session.arch);
     options.session.seed = 1;
     options.session.budget_seconds = r->seconds;
@@ -292,7 +293,12 @@ static void refuses_what_cannot_be_had(void **state) {
     assert_non_null(strstr(error.message, "nonsense"));
     r.start = NULL;
     r.chunk = 17;
+    assert_int_equal(ablate(&r, &out, &error), KKT_ERR_INPUT);
+    assert_non_null(strstr(error.message, "17"));
+    r.chunk = 32;
+    r.arch = "sm75"; /* has no asynchronous copies */
     assert_int_equal(ablate(&r, &out, &error), KKT_ERR_MISSING);
+    assert_non_null(strstr(error.message, "with the chunk asked for"));
     assert_int_equal(runs_of(db), 0);
     kkt_db_close(db);
 }

@@ -185,11 +185,99 @@ static void an_endless_prediction_is_refused(void **state) {
     kkt_space_close(space);
 }
 
+/* The parameters of the made-up kernel, three of which have an effect only where others do: with
+ * fallbacks in the middle, at the end and at the beginning of their values. */
+static const kkt_param dependent_params[] = {
+    {.name = "chunk", .count = 2, .values = {16, 32}, .fallback = 16},
+    {.name = "threads", .count = 2, .values = {32, 64}, .fallback = 64},
+    {.name = "stages", .count = 3, .values = {1, 2, 3}, .fallback = 2},
+    {.name = "swizzle",
+     .count = 4,
+     .values = {0, 1, 2, 3},
+     .fallback = 2,
+     .depends_on = 1 + P_STAGES,
+     .depends_values = 1 << 1 | 1 << 3},
+    {.name = "order",
+     .count = 5,
+     .values = {0, 1, 2, 3, 4},
+     .fallback = 4,
+     .depends_on = 1 + P_STAGES,
+     .depends_values = 1 << 2},
+    {.name = "pad",
+     .count = 2,
+     .values = {0, 1},
+     .fallback = 0,
+     .depends_on = 1 + P_SWIZZLE,
+     .depends_values = 1 << 0 | 1 << 3},
+};
+
+static bool differs_in_effect(const kkt_values *config) {
+    for (size_t i = 0; i < sizeof dependent_params / sizeof *dependent_params; i++) {
+        const kkt_param *param = &dependent_params[i];
+        if (param->depends_on > 0 && config->v[i] != param->fallback &&
+            !(param->depends_values >> config->v[param->depends_on - 1] & 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+typedef struct expected {
+    const kkt_space *space;
+    int64_t at; /* the ordinal that was seen last */
+} expected;
+
+/* What comes next in the space by brute force must be this configuration. */
+static void expect_next(void *context, const kkt_values *config, const char *reason) {
+    expected *e = context;
+    kkt_values decoded;
+    (void)reason;
+    do {
+        assert_in_range(++e->at, 0, kkt_space_raw_size(e->space) - 1);
+        kkt_space_decode(e->space, e->at, &decoded);
+    } while (!differs_in_effect(&decoded));
+    assert_memory_equal(decoded.v, config->v,
+                        sizeof dependent_params / sizeof *dependent_params * sizeof decoded.v[0]);
+}
+
+static void walks_pass_by_what_has_no_effect(void **state) {
+    (void)state;
+    static const char *const held[] = {NULL, "stages=2", "stages=3,threads=32"};
+    kkt_variant variant = synthetic_variant;
+    variant.params = (kkt_param_table){"parameter", dependent_params,
+                                       sizeof dependent_params / sizeof *dependent_params};
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    kkt_values problem;
+    kkt_params_defaults(&synthetic_kernel.problem, &problem);
+    for (size_t h = 0; h < sizeof held / sizeof *held; h++) {
+        kkt_space *space = NULL;
+        kkt_point point;
+        assert_int_equal(kkt_space_open(&synthetic_kernel, &variant, &problem, arch,
+                                        kkt_device_first(arch), held[h], &space, NULL),
+                         KKT_OK);
+        for (int twice = 0; twice < 2; twice++) {
+            expected e = {space, -1};
+            while (kkt_space_next(space, expect_next, &e, &point)) {
+                expect_next(&e, &point.config, "");
+                assert_int_equal(point.ordinal, e.at);
+            }
+            kkt_values decoded;
+            while (++e.at < kkt_space_raw_size(space)) { /* and nothing is left */
+                kkt_space_decode(space, e.at, &decoded);
+                assert_false(differs_in_effect(&decoded));
+            }
+            kkt_space_rewind(space);
+        }
+        kkt_space_close(space);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_ends_where_it_is_told_to),
         cmocka_unit_test(an_endless_prediction_is_refused),
         cmocka_unit_test(every_point_once),
+        cmocka_unit_test(walks_pass_by_what_has_no_effect),
         cmocka_unit_test(fixed_parameters_hold),
         cmocka_unit_test(points_by_configuration),
         cmocka_unit_test(bad_fixed_text),
