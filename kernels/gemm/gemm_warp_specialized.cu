@@ -17,8 +17,9 @@
 //     bar 1, 2         a warpgroup's 128 threads have staged C          the same warpgroup
 //     bar 3, 4         ping-pong: this warpgroup may multiply           both warpgroups
 //     bar 5            the barriers above are set up                    consumers
-//     cluster          before the first and after the last access to    all
-//                      another block's shared memory
+//     cluster          before the first access to another block's       all
+//                      shared memory; after the last one to its own
+//                      the loading thread waits for every stage
 //
 // Shared memory is drawn in ws_layout.cuh.
 #include "device/mbarrier.cuh"
@@ -26,6 +27,7 @@
 #include "device/types.cuh"
 #include "device/warp_roles.cuh"
 #include "gemm/repack.cuh"
+#include "gemm/ws_barrier.cuh"
 #include "gemm/ws_cluster.cuh"
 #include "gemm/ws_layout.cuh"
 #include "gemm/ws_output.cuh"
@@ -39,7 +41,7 @@
 // A block's view of what its roles share.
 struct Block {
     u8 *smem;
-    u64 *full, *empty;
+    u32 shared; // its address
     Place place;
     Problem problem;
     Output out;
@@ -49,74 +51,73 @@ struct Block {
 // COLUMNS columns of 64 rows, to C or to the part's matrix.
 template <int COLUMNS>
 KKT_DEVICE void write_block(const Block &b, const float *value, int row, int column, int part,
-                            int group, int thread) {
+                            const Thread &t) {
     if constexpr (P::split_k > 1)
         store_partial_rows<COLUMNS>(b.partials + (i64)part * b.out.m * b.out.n, b.out.m, b.out.n,
-                                    row, column, value, thread);
+                                    row, column, value, t.in_group());
     else
         write_rows<COLUMNS>(b.out, row, column, value,
-                            b.smem + Layout::c + group * Layout::c_group_bytes, group, thread);
+                            b.smem + Layout::c + t.group * Layout::c_group_bytes, t);
 }
 
-KKT_DEVICE void write_tile(const Block &b, const Accumulator &c, int2 origin, int part, int group,
-                           int thread) {
-    const int first = origin.x + group % P::team_groups * P::group_rows;
+KKT_DEVICE void write_tile(const Block &b, const Accumulator &c, int2 origin, int part,
+                           const Thread &t) {
+    const int first = origin.x + t.group % P::team_groups * P::group_rows;
 #pragma unroll
     for (int r = 0; r < P::row_blocks; ++r) {
         if constexpr (P::cluster_k == 1) {
-            write_block<P::bn>(b, c.block[r], first + 64 * r, origin.y, part, group, thread);
+            write_block<P::bn>(b, c.block[r], first + 64 * r, origin.y, part, t);
         } else {
             const int column = origin.y + b.place.part * Reduction::columns;
 #pragma unroll
             for (int p = 0; p < Reduction::columns / 64; ++p) {
                 float sum[32];
-                sum_parts(sum, c, b.smem, b.place, r, p, group * 128 + thread);
-                write_block<64>(b, sum, first + 64 * r, column + 64 * p, part, group, thread);
+                sum_parts(sum, c, b.smem, b.place, r, p, t.in_groups());
+                write_block<64>(b, sum, first + 64 * r, column + 64 * p, part, t);
             }
         }
     }
 }
 
 // Once a block: its own sums to the others of its cluster, and theirs of its columns to it.
-KKT_DEVICE void exchange_sums(const Block &b, const Accumulator &c, int group, int thread) {
-    u64 *received = (u64 *)(b.smem + Layout::received);
-    if (group == 0 && thread == 0)
-        mbarrier_expect(received, Reduction::bytes);
-    send_partial_sums(c, shared_address(b.smem), b.place, group * 128 + thread);
-    mbarrier_wait(received, 0);
+KKT_DEVICE void exchange_sums(const Block &b, const Accumulator &c, const Thread &t) {
+    const u32 received = b.shared + Layout::received;
+    if (t.in_groups() == 0)
+        barrier_expect(received, Reduction::bytes);
+    send_partial_sums(c, b.shared, b.place, t.in_groups());
+    barrier_wait(received, 0);
 }
 
-KKT_DEVICE void consume(const Block &b, int group, int thread) {
-    const Release release = Release::of(b.place, thread % kWarp);
-    const u32 smem = shared_address(b.smem);
+KKT_DEVICE void consume(const Block &b, const Thread &t) {
+    const Release release = Release::of(b.shared, b.place, t.lane);
+    const Operands operands = Operands::in_first_stage(b.shared, t.group);
     Ring<P::stages> ring = Ring<P::stages>::start();
     Accumulator c;
     int turn = 0;
-    if (P::ping_pong && group == 1)
-        give_turn(group);
+    if (P::ping_pong && t.group == 1)
+        give_turn(t.group);
     if (P::cluster_k > 1)
         cluster_wait();
     for (Schedule s = Schedule::start(b.problem); s.more(); s.advance(), turn ^= 1) {
         const int2 steps = s.steps(b.place);
         const int count = steps.y - steps.x;
-        if (P::ping_pong && turn != group) {
+        if (P::ping_pong && turn != t.group) {
             for (int k = 0; k < count; ++k)
                 ring.advance();
             continue;
         }
-        const int2 origin = s.origin(b.place);
         if (P::ping_pong)
-            take_turn(group);
-        const int last =
-            multiply(c, ring, count, smem, group % P::team_groups, b.full, b.empty, release);
+            take_turn(t.group);
+        const int last = multiply(c, ring, count, b.shared, operands, release);
         if (P::ping_pong)
-            give_turn(group);
-        finish(c, count, b.empty + last, release);
+            give_turn(t.group);
+        const int2 origin = s.origin(b.place); // while the last products are in flight
+        finish(c, count, last, release);
         if constexpr (P::cluster_k > 1)
-            exchange_sums(b, c, group, thread);
-        write_tile(b, c, origin, s.part(), group, thread);
+            exchange_sums(b, c, t);
+        write_tile(b, c, origin, s.part(), t);
     }
-    if (P::bulk_store && thread == 0)
+    if (P::bulk_store && t.warp == 0 && elected())
         tile_store_wait_read();
 }
 
@@ -127,8 +128,9 @@ KKT_DEVICE void set_up_barriers(const Block &b, const TensorMap &map_a, const Te
                       Layout::received == Layout::empty + P::stages * 8 && 2 * P::stages < kWarp,
                   "one after the other");
     const int lane = (int)threadIdx.x;
+    u64 *barrier = (u64 *)(b.smem + Layout::full) + lane;
     if (lane <= 2 * P::stages)
-        mbarrier_init(b.full + lane, lane < P::stages || lane == 2 * P::stages ? 1 : readers);
+        mbarrier_init(barrier, lane < P::stages || lane == 2 * P::stages ? 1 : readers);
     if (lane == 0) {
         tensor_map_prefetch(map_a);
         tensor_map_prefetch(map_b);
@@ -164,31 +166,28 @@ extern "C" __global__ void __launch_bounds__(P::threads, 1)
                           i32 n, i32 k) {
     extern __shared__ __align__(1024) u8 smem[];
     const Block b = {smem,
-                     (u64 *)(smem + Layout::full),
-                     (u64 *)(smem + Layout::empty),
+                     uniform(shared_address(smem)),
                      Place::of(P::cluster > 1 ? cluster_rank() : 0),
                      {m, n, k},
                      {&map_c, c, m, n},
                      partials};
-    const int group = (int)threadIdx.x / 128, thread = (int)threadIdx.x % 128;
-    if (group == 0) {
+    const Thread t = Thread::self();
+    if (t.group < 0) {
         registers_set<P::launch_registers, P::producer_registers>();
-        if (thread < kWarp) {
+        if (t.warp == 0) {
             set_up_barriers(b, map_a, map_b);
             begin(true);
+            if (elected())
+                produce(b.shared, map_a, map_b, b.problem, b.place);
+            __syncwarp();
         } else {
             begin_in_cluster();
         }
-        if (thread == 0)
-            produce(smem, b.full, b.empty, map_a, map_b, b.problem, b.place);
-        __syncwarp();
         if (P::cluster_k > 1)
             cluster_wait();
     } else {
         registers_set<P::launch_registers, P::consumer_registers>();
         begin(false);
-        consume(b, group - 1, thread);
+        consume(b, t);
     }
-    if (P::mn > 1)
-        cluster_synchronize();
 }

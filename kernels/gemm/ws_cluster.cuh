@@ -2,7 +2,6 @@
 // shared memory. sm_90a only.
 #pragma once
 
-#include "device/mbarrier.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
 
@@ -12,10 +11,10 @@ KKT_DEVICE u32 cluster_rank() {
     return rank;
 }
 
-// All threads of all blocks of the cluster arrive and wait in turns; what they wrote before they
-// arrived can be read after the wait.
+// All threads of all blocks of the cluster arrive and wait in turns: all blocks have begun then.
+// Of what they wrote only barriers that were set up can be seen (they have a fence of their own).
 KKT_DEVICE void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 }
 
 KKT_DEVICE void cluster_wait() {
@@ -32,15 +31,6 @@ KKT_DEVICE u32 in_block(u32 address, u32 rank) {
     u32 there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
     return there;
-}
-
-// One arrival at the barrier that lies at the same place in block `rank`. It orders nothing for the
-// other block's threads (with .release.cluster it would, and wait for all writes of this thread):
-// it is for what only wgmma reads and only TMA writes.
-KKT_DEVICE void mbarrier_arrive_in_block(u64 *barrier, u32 rank) {
-    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(
-                     in_block(shared_address(barrier), rank))
-                 : "memory");
 }
 
 // Stores to an address of another block, asynchronously: the barrier there is told of the bytes.

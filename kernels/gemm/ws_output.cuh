@@ -5,6 +5,7 @@
 #include "device/convert.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
+#include "gemm/ws_barrier.cuh"
 #include "gemm/ws_layout.cuh"
 #include "gemm/ws_products.cuh"
 
@@ -133,26 +134,26 @@ KKT_DEVICE void copy_units(const Output &out, int row, int column, const u8 *sta
 }
 
 // COUNT panels of 64 rows, whose first element in C is (row, column); `value` are their sums. All
-// threads of the warpgroup.
+// threads of the warpgroup. TMA is asked by the same one each time, which therefore can wait for
+// it.
 template <int COUNT>
 KKT_DEVICE void write_panels(const Output &out, int row, int column, const float *value, u8 *stage,
-                             int group, int thread) {
-    const int warp = thread / kWarp, lane = thread % kWarp;
+                             const Thread &t) {
     if (P::bulk_store) {
-        if (thread == 0)
+        if (t.warp == 0 && elected())
             tile_store_wait_read();
-        group_barrier(group);
+        group_barrier(t.group);
     } else {
         __syncwarp();
     }
 #pragma unroll
     for (int p = 0; p < COUNT; ++p)
-        stage_panel(shared_address(stage) + (u32)(p * Layout::c_panel_bytes), value + 32 * p, warp,
-                    lane);
+        stage_panel(shared_address(stage) + (u32)(p * Layout::c_panel_bytes), value + 32 * p,
+                    t.warp, t.lane);
     if (P::bulk_store) {
         async_proxy_fence();
-        group_barrier(group);
-        if (thread == 0)
+        group_barrier(t.group);
+        if (t.warp == 0 && elected())
 #pragma unroll
             for (int p = 0; p < COUNT; ++p)
                 if (row < out.m && column + 64 * p < out.n)
@@ -160,10 +161,10 @@ KKT_DEVICE void write_panels(const Output &out, int row, int column, const float
     } else {
         __syncwarp();
         if (P::c_units)
-            copy_units<COUNT>(out, row, column, stage, warp, lane);
+            copy_units<COUNT>(out, row, column, stage, t.warp, t.lane);
         else {
-            copy_rows<COUNT, 0>(out, row, column, stage, warp, lane);
-            copy_rows<COUNT, 1>(out, row, column, stage, warp, lane);
+            copy_rows<COUNT, 0>(out, row, column, stage, t.warp, t.lane);
+            copy_rows<COUNT, 1>(out, row, column, stage, t.warp, t.lane);
         }
     }
 }
@@ -171,11 +172,11 @@ KKT_DEVICE void write_panels(const Output &out, int row, int column, const float
 // COLUMNS columns of a warpgroup's rows, the first at (row, column) of C.
 template <int COLUMNS>
 KKT_DEVICE void write_rows(const Output &out, int row, int column, const float *value, u8 *stage,
-                           int group, int thread) {
+                           const Thread &t) {
     constexpr int panels = COLUMNS / 64;
     constexpr int count = panels < P::store_panels ? panels : P::store_panels;
     static_assert(panels % count == 0, "staged in equal parts");
 #pragma unroll
     for (int p = 0; p < panels; p += count)
-        write_panels<count>(out, row, column + 64 * p, value + 32 * p, stage, group, thread);
+        write_panels<count>(out, row, column + 64 * p, value + 32 * p, stage, t);
 }

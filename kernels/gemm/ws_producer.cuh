@@ -2,9 +2,9 @@
 // that read them.
 #pragma once
 
-#include "device/mbarrier.cuh"
 #include "device/tensor_map.cuh"
 #include "device/warp_roles.cuh"
+#include "gemm/ws_barrier.cuh"
 #include "gemm/ws_cluster.cuh"
 #include "gemm/ws_layout.cuh"
 #include "gemm/ws_schedule.cuh"
@@ -46,24 +46,27 @@ KKT_DEVICE u16 blocks_down(const Place &place) {
 }
 
 // One thread.
-KKT_DEVICE void produce(u8 *smem, u64 *full, u64 *empty, const TensorMap &a, const TensorMap &b,
-                        const Problem &problem, const Place &place) {
+KKT_DEVICE void produce(u32 smem, const TensorMap &a, const TensorMap &b, const Problem &problem,
+                        const Place &place) {
     const u16 across = blocks_across(place), down = blocks_down(place);
-    const u32 base = shared_address(smem);
     Ring<P::stages> ring = Ring<P::stages>::start();
     for (Schedule s = Schedule::start(problem); s.more(); s.advance()) {
         const int2 origin = s.origin(place), steps = s.steps(place);
         for (int k = steps.x; k < steps.y; ++k) {
-            const u32 arrived = shared_address(full + ring.slot);
-            mbarrier_wait(empty + ring.slot, ring.parity ^ 1);
-            mbarrier_expect(full + ring.slot, Layout::stage_bytes);
+            const u32 full = smem + Layout::full + 8 * ring.slot;
+            barrier_wait(smem + Layout::empty + 8 * ring.slot, ring.parity ^ 1);
+            barrier_expect(full, Layout::stage_bytes);
             load_share<OperandA, (P::cluster_n > 1)>(
-                base + Layout::a + (u32)(ring.slot * OperandA::bytes), a, origin.x, k * P::bk,
-                place.across, across, arrived);
+                smem + Layout::a + (u32)(ring.slot * OperandA::bytes), a, origin.x, k * P::bk,
+                place.across, across, full);
             load_share<OperandB, (P::cluster_m > 1)>(
-                base + Layout::b + (u32)(ring.slot * OperandB::bytes), b, origin.y, k * P::bk,
-                place.down, down, arrived);
+                smem + Layout::b + (u32)(ring.slot * OperandB::bytes), b, origin.y, k * P::bk,
+                place.down, down, full);
             ring.advance();
         }
     }
+    // Other blocks tell these barriers of stages that they have read: the block must last as long.
+    if (P::mn > 1)
+        for (int i = 0; i < P::stages; ++i, ring.advance())
+            barrier_wait(smem + Layout::empty + 8 * ring.slot, ring.parity ^ 1);
 }
