@@ -183,7 +183,7 @@ struct Area {
         if (Layout::area_warps == 1)
             __syncwarp();
         else
-            asm volatile("bar.sync %0, %1;" ::"n"(P::team == 1 ? 1 : HeadTeam::count + 1),
+            asm volatile("barrier.sync %0, %1;" ::"n"(P::team == 1 ? 1 : HeadTeam::count + 1),
                          "n"(P::threads)
                          : "memory");
     }
