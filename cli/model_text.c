@@ -41,7 +41,9 @@ static void print_heading(const kkt_model_query *query) {
     print_fact("copy, read + written", d->copy_gbps, "GB/s");
     print_fact("read alone", d->read_gbps, "GB/s");
     print_fact("L2", l2, "MB");
+    print_fact("L2 to an SM", a->l2_bytes_per_clock_sm, "B/clock");
     print_fact("dense bf16", kkt_device_tensor_rate(d, a), "FLOP/clock/SM");
+    print_fact("mma.sync", a->mma_sync_flop_per_clock_sm, "FLOP/clock/SM");
     print_fact("fp32", a->fp32_flop_per_clock_sm, "FLOP/clock/SM");
     if (d->note)
         printf("  note: %s\n", d->note);

@@ -47,6 +47,8 @@ typedef struct kkt_arch {
     kkt_fact bf16_flop_per_clock_sm;     /* dense tensor rate; a device may override it */
     kkt_fact mma_sync_flop_per_clock_sm; /* what mma.sync reaches of it; 0: all of it */
     kkt_fact fp32_flop_per_clock_sm;     /* FMA counts two */
+    kkt_fact l2_bytes_per_clock_sm; /* what an SM gets from L2 where all of them read; 0: the share
+                                       of its port that an H200's SMs do */
 } kkt_arch;
 
 typedef struct kkt_device {

@@ -23,6 +23,13 @@
 /* The driver keeps 1 KiB a block from Ampere on; allocation in units of 128 bytes. */
 #define AMPERE_SMEM .smem_reserved_bytes = 1024, .smem_allocation_unit = 128
 
+/* mma.sync beside tcgen05, an A100's rate: a B300's 148 SMs at 1.92 GHz reach 569 TFLOPS of
+ * m16n8k16 with fp32 sums, where 2048 FLOP a clock and SM are 582, and its tensor pipe is counted
+ * 99.9 % busy (measured in github.com/ademeure/QuickRunCUDA, b300_clean/V8_HMMA_F16_PEAK.md, 2026).
+ * A B200's SM is taken to be the same: FlashAttention-2, which is written with mma.sync, reaches
+ * 381 TFLOPS there, two thirds of that rate (github.com/Dao-AILab/flash-attention/issues/1589). */
+#define BLACKWELL_MMA_SYNC UNSURE(2048)
+
 static const kkt_arch archs[] = {
     {
         .name = "sm75",
@@ -162,6 +169,7 @@ static const kkt_arch archs[] = {
         .has_cp_async = 1,
         .has_tma = 1,
         .bf16_flop_per_clock_sm = SHEET(8192),
+        .mma_sync_flop_per_clock_sm = BLACKWELL_MMA_SYNC,
         .fp32_flop_per_clock_sm = SHEET(256),
     },
     {
@@ -184,6 +192,7 @@ static const kkt_arch archs[] = {
         .has_cp_async = 1,
         .has_tma = 1,
         .bf16_flop_per_clock_sm = SHEET(8192),
+        .mma_sync_flop_per_clock_sm = BLACKWELL_MMA_SYNC,
         .fp32_flop_per_clock_sm = SHEET(256),
     },
     {
@@ -206,6 +215,9 @@ static const kkt_arch archs[] = {
         .has_tma = 1,
         .bf16_flop_per_clock_sm = SHEET(1024),
         .fp32_flop_per_clock_sm = SHEET(256),
+        /* 8.7 TB/s of 188 SMs at 2.617 GHz: an RTX PRO 6000 as chipsandcheese.com measured it
+         * ("Blackwell: Nvidia's Massive GPU", 2025). */
+        .l2_bytes_per_clock_sm = UNSURE(17.7),
     },
     {
         .name = "sm121",

@@ -89,6 +89,12 @@ void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_
         device->copy_gbps.value > 0 ? device->copy_gbps.value / peak : usual_copy_share;
 }
 
+/* Bytes a clock that an SM gets from L2 while all of them read. */
+static double l2_rate(const kkt_arch *arch, const kkt_time_constants *k) {
+    const double known = arch->l2_bytes_per_clock_sm.value;
+    return known > 0 ? known : L2_PORT_BYTES * k->l2_efficiency;
+}
+
 /* Work of the busiest SM over the mean: blocks come whole. Blocks that stay take whole turns, which
  * even out where an SM has several. */
 static double imbalance(const kkt_footprint *fp, double sms) {
@@ -223,8 +229,7 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
     double times[] = {
         prediction->hbm_bytes * run_factor(fp, k) /
             (kkt_device_peak_gbps(device) * k->hbm_efficiency * 1e3),
-        (fp->l2_read_bytes + spill_bytes(fp, prediction)) /
-            (L2_PORT_BYTES * sms * clock_mhz * k->l2_efficiency),
+        (fp->l2_read_bytes + spill_bytes(fp, prediction)) / (l2_rate(arch, k) * sms * clock_mhz),
         ((fp->smem_wavefronts + fp->global_wavefronts) / k->smem_efficiency +
          fp->wgmma_wavefronts / k->wgmma_efficiency) /
             cycles,

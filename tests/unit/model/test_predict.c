@@ -280,6 +280,24 @@ static void test_time_limiters(void **state) {
     }
 }
 
+/* What an architecture is known to do otherwise than an H200. */
+static void test_rates_of_an_architecture(void **state) {
+    (void)state;
+    kkt_footprint fp = solver(32768, 16, 64, 1024);
+    fp.l2_read_bytes = 1e14; /* of 8.7 TB/s that an RTX PRO 6000's L2 was measured to give */
+    kkt_prediction p = predict(&fp, "rtxpro6000");
+    assert_int_equal(p.limiter, KKT_LIMIT_L2);
+    assert_true(p.predicted_us > 1e14 / 8.8e6 && p.predicted_us < 1.1 * 1e14 / 8.6e6);
+    /* mma.sync beside tcgen05: a quarter of the tensor rate, not all of it. */
+    fp = solver(32768, 16, 64, 1024);
+    fp.mma_sync_flop = 1e15;
+    const double by_mma = predict(&fp, "b300").predicted_us;
+    fp.mma_sync_flop = 0;
+    fp.tensor_flop = 1e15;
+    const double by_tensor = predict(&fp, "b300").predicted_us;
+    assert_true(by_mma > 3.9 * by_tensor && by_mma < 4.1 * by_tensor);
+}
+
 static void test_buffers(void **state) {
     (void)state;
     kkt_footprint fp = {0};
@@ -311,6 +329,7 @@ int main(void) {
         cmocka_unit_test(test_launch_bounds),
         cmocka_unit_test(test_infeasible_and_reasons),
         cmocka_unit_test(test_time_limiters),
+        cmocka_unit_test(test_rates_of_an_architecture),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_limiter_names),
     };

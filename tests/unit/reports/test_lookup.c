@@ -230,6 +230,28 @@ static void test_far_from_defaults(void **state) {
         fail_msg("%s: %s", found.entry.config, reason);
 }
 
+/* What a GPU's L2 gives keeps tiles from being so small that each is read again and again. */
+static void test_tiles_are_large_enough(void **state) {
+    fixture *f = *state;
+    static const char *const devices[] = {"rtx5090", "rtxpro6000", "b200", "b300", "h200", "a100"};
+    const kkt_kernel *gemm;
+    kkt_values problem;
+    assert_int_equal(kkt_kernel_parse("gemm", &gemm, &f->error), KKT_OK);
+    kkt_params_defaults(&gemm->problem, &problem);
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        const kkt_device *device;
+        kkt_lookup found;
+        assert_int_equal(kkt_device_parse(devices[i], NULL, &device, &f->error), KKT_OK);
+        assert_int_equal(kkt_lookup_find(NULL, 0, gemm, &problem, 0, kkt_arch_find(device->arch),
+                                         device, f->arena, &found, &f->error),
+                         KKT_OK);
+        if (kkt_pair_integer(found.entry.config, "bm", 0) *
+                kkt_pair_integer(found.entry.config, "bn", 0) <
+            64 * 128)
+            fail_msg("%s: %s", devices[i], found.entry.config);
+    }
+}
+
 /* Where no device is named, the results say which one is meant. */
 static void test_own_device(void **state) {
     fixture *f = *state;
@@ -364,6 +386,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_poor_next_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_can_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_far_from_defaults, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tiles_are_large_enough, setup, teardown),
         cmocka_unit_test_setup_teardown(test_own_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_exports, setup, teardown),
         cmocka_unit_test_setup_teardown(test_senseless_entries, setup, teardown),
