@@ -49,13 +49,17 @@ static void learn_failure(kkt_outlook *outlook, const kkt_surrogate_point *point
 }
 
 /* Corrects each point's expected time by how far the model was off on the other problems. */
-static kkt_status remember(kkt_outlook *outlook, const kkt_search_memory *memory, kkt_error *err) {
+static kkt_status remember(kkt_outlook *outlook, const kkt_search_memory *memory, int own,
+                           kkt_error *err) {
     kkt_surrogate *errors = kkt_surrogate_open(table_of(outlook), KKT_SURROGATE_POINTS);
     if (!errors) {
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     }
     for (size_t i = 0; i < memory->count; i++) {
         const kkt_memory_row *row = &memory->rows[i];
+        if (row->problem == own) {
+            continue;
+        }
         kkt_surrogate_point point = {.context = (uint8_t)(1 + row->problem % UINT8_MAX)};
         index_values(table_of(outlook), &row->config, point.index);
         bool timed = row->time_us > 0;
@@ -77,7 +81,8 @@ static kkt_status remember(kkt_outlook *outlook, const kkt_search_memory *memory
 }
 
 kkt_status kkt_outlook_open(kkt_space *space, const kkt_pointset *set,
-                            const kkt_search_memory *memory, kkt_outlook **out, kkt_error *err) {
+                            const kkt_search_memory *memory, int own, kkt_outlook **out,
+                            kkt_error *err) {
     kkt_outlook *outlook = calloc(1, sizeof *outlook);
     if (outlook) {
         outlook->space = space;
@@ -95,7 +100,7 @@ kkt_status kkt_outlook_open(kkt_space *space, const kkt_pointset *set,
         index_values(table_of(outlook), &config, outlook->points[i].index);
         outlook->points[i].feature = log((double)set->marks[i].predicted_us);
     }
-    kkt_status status = memory && memory->count > 0 ? remember(outlook, memory, err) : KKT_OK;
+    kkt_status status = memory && memory->count > 0 ? remember(outlook, memory, own, err) : KKT_OK;
     if (status != KKT_OK) {
         kkt_outlook_close(outlook);
         return status;
@@ -146,6 +151,12 @@ double kkt_outlook_chance(const kkt_outlook *outlook, uint32_t at) {
     return chance * chance;
 }
 
+/* The parameter that tells groups apart; -1: there is one group only. */
+static int group_param(const kkt_outlook *outlook) {
+    const char *chunk = kkt_space_kernel(outlook->space)->chunk_param;
+    return chunk ? kkt_params_find(table_of(outlook), chunk) : -1;
+}
+
 static double distance(const kkt_param_table *table, const uint8_t *a, const uint8_t *b) {
     double sum = 0;
     for (size_t p = 0; p < table->count; p++) {
@@ -162,8 +173,7 @@ static double distance(const kkt_param_table *table, const uint8_t *a, const uin
 int64_t kkt_outlook_nearest(const kkt_outlook *outlook, int group, const kkt_values *config) {
     const kkt_param_table *table = table_of(outlook);
     const kkt_pointset *set = outlook->set;
-    const char *chunk = kkt_space_kernel(outlook->space)->chunk_param;
-    int grouped = chunk ? kkt_params_find(table, chunk) : -1;
+    const int grouped = group_param(outlook);
     uint8_t wanted[KKT_PARAMS_MAX];
     index_values(table, config, wanted);
     int64_t nearest = -1;
@@ -181,4 +191,23 @@ int64_t kkt_outlook_nearest(const kkt_outlook *outlook, int group, const kkt_val
         }
     }
     return nearest;
+}
+
+int kkt_outlook_winners(const kkt_outlook *outlook, int group, const kkt_search_memory *memory,
+                        int own, int most, int64_t *out) {
+    const int grouped = group_param(outlook);
+    const int64_t value = grouped < 0 ? 0 : table_of(outlook)->params[grouped].values[group];
+    int count = 0;
+    for (int problem = memory->problems; problem > 0 && count < most; problem--) {
+        const kkt_memory_row *best =
+            problem != own ? kkt_memory_best(memory, problem, grouped, value) : NULL;
+        int64_t at = best ? kkt_outlook_nearest(outlook, group, &best->config) : -1;
+        for (int i = 0; i < count; i++) {
+            at = out[i] == at ? -1 : at;
+        }
+        if (at >= 0) {
+            out[count++] = at;
+        }
+    }
+    return count;
 }

@@ -8,9 +8,11 @@
 
 typedef struct kkt_outlook kkt_outlook;
 
-/* `set` is of `space`; both are borrowed. `memory` may be NULL; it is read here alone. */
+/* `set` is of `space`; both are borrowed. `memory` may be NULL; it is read here alone, without what
+ * it has of search number `own` (0: nothing). */
 kkt_status kkt_outlook_open(kkt_space *space, const kkt_pointset *set,
-                            const kkt_search_memory *memory, kkt_outlook **out, kkt_error *err);
+                            const kkt_search_memory *memory, int own, kkt_outlook **out,
+                            kkt_error *err);
 void kkt_outlook_close(kkt_outlook *outlook);
 
 /* Mark `at` as the surrogates see it: its value indices, and the logarithm of its expected time. */
@@ -26,5 +28,10 @@ void kkt_outlook_update(kkt_outlook *outlook);
  * that differ, numbers by their distance; of equals the one expected to be fastest. -1: the group
  * is empty. */
 int64_t kkt_outlook_nearest(const kkt_outlook *outlook, int group, const kkt_values *config);
+
+/* The marks that are most like what won a group on each of the other problems, the latest first,
+ * each once: at most `most` into `out`; returns how many. `own` is no other problem. */
+int kkt_outlook_winners(const kkt_outlook *outlook, int group, const kkt_search_memory *memory,
+                        int own, int most, int64_t *out);
 
 #endif

@@ -42,12 +42,12 @@ kkt_status kkt_search_points(kkt_space *space, const kkt_search_options *options
                            : kkt_pointset_make(space, NULL, NULL, out, err);
 }
 
-void kkt_memory_begin(kkt_search_memory *memory) {
-    memory->problems++;
+int kkt_memory_begin(kkt_search_memory *memory) {
+    return ++memory->problems;
 }
 
-kkt_status kkt_memory_add(kkt_search_memory *memory, const kkt_values *config, double predicted_us,
-                          double time_us, kkt_error *err) {
+kkt_status kkt_memory_add(kkt_search_memory *memory, int problem, const kkt_values *config,
+                          double predicted_us, double time_us, kkt_error *err) {
     if (memory->count == memory->capacity) {
         size_t capacity = memory->capacity ? 2 * memory->capacity : 128;
         kkt_memory_row *grown = realloc(memory->rows, capacity * sizeof *grown);
@@ -59,11 +59,24 @@ kkt_status kkt_memory_add(kkt_search_memory *memory, const kkt_values *config, d
     }
     memory->rows[memory->count++] = (kkt_memory_row){
         .config = *config,
-        .problem = memory->problems - 1,
+        .problem = problem,
         .predicted_us = predicted_us,
         .time_us = time_us > 0 ? time_us : (double)NAN,
     };
     return KKT_OK;
+}
+
+const kkt_memory_row *kkt_memory_best(const kkt_search_memory *memory, int problem, int param,
+                                      int64_t value) {
+    const kkt_memory_row *best = NULL;
+    for (size_t i = 0; i < memory->count; i++) {
+        const kkt_memory_row *row = &memory->rows[i];
+        const bool asked = row->problem == problem && (param < 0 || row->config.v[param] == value);
+        if (asked && row->time_us > 0 && (!best || row->time_us < best->time_us)) {
+            best = row;
+        }
+    }
+    return best;
 }
 
 void kkt_memory_free(kkt_search_memory *memory) {

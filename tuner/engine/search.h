@@ -10,7 +10,7 @@ typedef struct kkt_search kkt_search;
 /* What became of one candidate of an earlier search. */
 typedef struct kkt_memory_row {
     kkt_values config;
-    int problem; /* number of the search, from 0 */
+    int problem; /* number of the search, from 1 */
     double predicted_us;
     double time_us; /* NaN: it failed */
 } kkt_memory_row;
@@ -23,23 +23,32 @@ typedef struct kkt_search_memory {
     int problems;
 } kkt_search_memory;
 
-/* A search begins: what is added from now on belongs to it. */
-void kkt_memory_begin(kkt_search_memory *memory);
-/* `time_us` NaN: it failed. KKT_ERR_ENVIRONMENT: out of memory. */
-kkt_status kkt_memory_add(kkt_search_memory *memory, const kkt_values *config, double predicted_us,
-                          double time_us, kkt_error *err);
+/* The number of a search that begins. */
+int kkt_memory_begin(kkt_search_memory *memory);
+/* What became of a candidate of search number `problem`. `time_us` NaN: it failed.
+ * KKT_ERR_ENVIRONMENT: out of memory. */
+kkt_status kkt_memory_add(kkt_search_memory *memory, int problem, const kkt_values *config,
+                          double predicted_us, double time_us, kkt_error *err);
+/* The fastest that search number `problem` tried, of those whose parameter number `param` has that
+ * value (-1: of all); NULL: there is none. */
+const kkt_memory_row *kkt_memory_best(const kkt_search_memory *memory, int problem, int param,
+                                      int64_t value);
 void kkt_memory_free(kkt_search_memory *memory);
 
 typedef struct kkt_search_options {
     uint64_t seed;
-    int64_t budget;             /* candidates the caller means to try: strategies may plan for it */
+    /* Candidates the caller means to try, with those of the search's own that are remembered:
+     * strategies may plan for it. */
+    int64_t budget;
     const kkt_pointset *points; /* of the space, where it was walked through already; NULL: not */
     const kkt_search_memory *memory; /* NULL: nothing to remember; read at `open` alone */
+    int own; /* the search of the memory that goes on with this one; 0: it begins */
 } kkt_search_options;
 
 typedef struct kkt_search_type {
     const char *name;    /* "model" */
     const char *summary; /* one line */
+    bool remembers;      /* it makes use of a memory */
     kkt_status (*open)(kkt_space *space, const kkt_search_options *options, kkt_search **out,
                        kkt_error *err);
     void (*close)(kkt_search *search);

@@ -117,40 +117,6 @@ static bool put_in_order(kkt_search *search) {
     return true;
 }
 
-/* A seed once. */
-static void add_seed(kkt_search *search, group *to, int number, const kkt_values *config) {
-    int64_t at = kkt_outlook_nearest(search->outlook, number, config);
-    for (int i = 0; i < to->seed_count; i++) {
-        if (to->seeds[i] == at) {
-            return;
-        }
-    }
-    if (at >= 0 && to->seed_count < MOST_SEEDS) {
-        to->seeds[to->seed_count++] = at;
-    }
-}
-
-/* What won this group on each of the other problems, the latest first. */
-static void remember_winners(kkt_search *search, int number, const kkt_search_memory *memory) {
-    const char *chunk = kkt_space_kernel(search->space)->chunk_param;
-    const kkt_param_table *table = &kkt_space_variant(search->space)->params;
-    int index = chunk ? kkt_params_find(table, chunk) : -1;
-    for (int problem = memory->problems - 1; problem >= 0; problem--) {
-        const kkt_memory_row *best = NULL;
-        for (size_t i = 0; i < memory->count; i++) {
-            const kkt_memory_row *row = &memory->rows[i];
-            bool ours = index < 0 || row->config.v[index] == table->params[index].values[number];
-            if (row->problem == problem && ours && row->time_us > 0 &&
-                (!best || row->time_us < best->time_us)) {
-                best = row;
-            }
-        }
-        if (best) {
-            add_seed(search, &search->groups[number], number, &best->config);
-        }
-    }
-}
-
 static void open_groups(kkt_search *search, const kkt_search_options *options) {
     int filled = 0;
     for (int g = 0; g < search->set.groups; g++) {
@@ -162,9 +128,10 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
         now->best_log = INFINITY;
         now->listed_at = -1;
         now->polishes = (int64_t)(POLISH_SHARE * (double)search->share);
-        if (options->memory) {
-            remember_winners(search, g, options->memory);
-        }
+        now->seed_count = options->memory
+                              ? kkt_outlook_winners(search->outlook, g, options->memory,
+                                                    options->own, MOST_SEEDS, now->seeds)
+                              : 0;
         int64_t covers = (int64_t)(COVER_SHARE * (double)search->share);
         covers = covers < 2 ? 2 : covers;
         search->unpolished = options->budget - filled * now->polishes;
@@ -172,6 +139,63 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
         now->covers = now->seed_count == 0 ? covers : 1;
     }
 }
+
+/* ---- what became of the points ---- */
+
+/* One more of a group is tried. */
+static void count_tried(kkt_search *search, int number, uint32_t at) {
+    group *now = &search->groups[number];
+    const kkt_surrogate_point *point = kkt_outlook_point(search->outlook, at);
+    for (size_t p = 0; p < param_count(search); p++) {
+        now->seen[p] |= 1u << point->index[p];
+    }
+    now->used++;
+    search->used++;
+}
+
+static void tell(kkt_search *search, const kkt_values *config, double time_us) {
+    kkt_mark *mark = kkt_pointset_find(&search->set, search->space, config);
+    if (!mark) {
+        return;
+    }
+    uint32_t at = (uint32_t)(mark - search->set.marks);
+    group *now = &search->groups[mark->group];
+    mark->proposed = mark->told = true;
+    mark->time_us = (float)time_us;
+    search->told++;
+    kkt_outlook_tell(search->outlook, at, !(time_us > 0));
+    if (!(time_us > 0)) {
+        kkt_surrogate_forget(search->surrogate, kkt_outlook_point(search->outlook, at));
+        return;
+    }
+    double value = log(time_us);
+    kkt_surrogate_add(search->surrogate, kkt_outlook_point(search->outlook, at), value);
+    if (value < now->best_log) {
+        now->best_log = value;
+        now->best = *config;
+        now->best_at = at;
+    }
+}
+
+/* What an earlier search of the same problem tried; it stands for points to begin with. */
+static void recall(kkt_search *search, const kkt_search_options *options) {
+    for (size_t i = 0; options->memory && i < options->memory->count; i++) {
+        const kkt_memory_row *row = &options->memory->rows[i];
+        kkt_mark *mark = row->problem == options->own
+                             ? kkt_pointset_find(&search->set, search->space, &row->config)
+                             : NULL;
+        if (!mark) {
+            continue;
+        }
+        group *now = &search->groups[mark->group];
+        count_tried(search, mark->group, (uint32_t)(mark - search->set.marks));
+        tell(search, &row->config, row->time_us);
+        now->favourites = 0;
+        now->covers -= now->covers > 0;
+    }
+}
+
+/* ---- opening and closing ---- */
 
 static void close_search(kkt_search *search) {
     if (search) {
@@ -194,7 +218,8 @@ static kkt_status open_search(kkt_space *space, const kkt_search_options *option
     search->space = space;
     kkt_status status = kkt_search_points(space, options, &search->set, err);
     if (status == KKT_OK) {
-        status = kkt_outlook_open(space, &search->set, options->memory, &search->outlook, err);
+        status = kkt_outlook_open(space, &search->set, options->memory, options->own,
+                                  &search->outlook, err);
     }
     if (status != KKT_OK) {
         close_search(search);
@@ -209,6 +234,7 @@ static kkt_status open_search(kkt_space *space, const kkt_search_options *option
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "out of memory");
     }
     open_groups(search, options);
+    recall(search, options);
     *out = search;
     return KKT_OK;
 }
@@ -426,14 +452,8 @@ static int64_t pick(kkt_search *search) {
 }
 
 static void note_proposed(kkt_search *search, const kkt_mark *mark, uint32_t at) {
-    group *now = &search->groups[mark->group];
-    const kkt_surrogate_point *point = kkt_outlook_point(search->outlook, at);
-    for (size_t p = 0; p < param_count(search); p++) {
-        now->seen[p] |= 1u << point->index[p];
-    }
-    kkt_surrogate_assume(search->surrogate, point);
-    now->used++;
-    search->used++;
+    count_tried(search, mark->group, at);
+    kkt_surrogate_assume(search->surrogate, kkt_outlook_point(search->outlook, at));
     search->turn = mark->group + 1;
 }
 
@@ -448,33 +468,10 @@ static bool propose(kkt_search *search, kkt_point *out) {
     return false;
 }
 
-static void tell(kkt_search *search, const kkt_values *config, double time_us) {
-    kkt_mark *mark = kkt_pointset_find(&search->set, search->space, config);
-    if (!mark) {
-        return;
-    }
-    uint32_t at = (uint32_t)(mark - search->set.marks);
-    group *now = &search->groups[mark->group];
-    mark->proposed = mark->told = true;
-    mark->time_us = (float)time_us;
-    search->told++;
-    kkt_outlook_tell(search->outlook, at, !(time_us > 0));
-    if (!(time_us > 0)) {
-        kkt_surrogate_forget(search->surrogate, kkt_outlook_point(search->outlook, at));
-        return;
-    }
-    double value = log(time_us);
-    kkt_surrogate_add(search->surrogate, kkt_outlook_point(search->outlook, at), value);
-    if (value < now->best_log) {
-        now->best_log = value;
-        now->best = *config;
-        now->best_at = at;
-    }
-}
-
 const kkt_search_type kkt_search_model = {
     .name = "model",
     .summary = "best predictions first, corrected by what was measured",
+    .remembers = true,
     .open = open_search,
     .close = close_search,
     .propose = propose,

@@ -26,6 +26,7 @@ typedef struct task {
     int round;           /* 0 for the style with a problem's best prediction, 1, ... */
     bool free;        /* a baseline beside other styles: its candidates are no part of a budget */
     int64_t share;    /* of the budget of evals */
+    int memory;       /* its search's number in its variant's memory; 0: it has not begun */
     contest *contest; /* NULL: it is left out */
     const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
     bool left_out;                /* it calls a library that is not there: nothing is run of it */

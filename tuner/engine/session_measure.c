@@ -111,8 +111,8 @@ static kkt_status tell_search(session *s, kkt_search *search, const trial *slot,
     const kkt_point *point = &slot->point;
     double first_us = slot->known.settled && time_us > 0 ? slot->known.first_time_us : time_us;
     s->strategy->tell(search, &point->config, first_us);
-    return kkt_memory_add(session_memory(s, slot->task->variant), &point->config,
-                          point->prediction.predicted_us, first_us, err);
+    return kkt_memory_add(session_memory(s, slot->task->variant), slot->task->memory,
+                          &point->config, point->prediction.predicted_us, first_us, err);
 }
 
 static kkt_status measure_first(session *s, trial *slot, kkt_search *search, kkt_error *err) {
@@ -170,7 +170,9 @@ kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t bu
                              kkt_error *err) {
     window *w = kkt_arena_alloc(s->arena, sizeof *w);
     *w = (window){0};
-    kkt_memory_begin(session_memory(s, t->variant));
+    if (t->memory == 0) {
+        t->memory = kkt_memory_begin(session_memory(s, t->variant));
+    }
     kkt_status status = fill_window(s, t, search, &budget, w, err);
     while (status == KKT_OK && w->count > 0 && !session_interrupted()) {
         trial *slot = &w->slots[w->first];

@@ -155,20 +155,21 @@ static void remembers_other_problems(void **state) {
     kkt_space *space = open_space(NULL);
     kkt_point point;
     kkt_values config;
-    kkt_memory_begin(&memory);
+    int other = kkt_memory_begin(&memory);
     while (kkt_space_next(space, NULL, NULL, &point)) {
         if (point.ordinal % 7 == 0) {
             double t = fails(&point.config) ? (double)NAN : time_of(&point.config);
-            assert_int_equal(
-                kkt_memory_add(&memory, &point.config, point.prediction.predicted_us, t, NULL),
-                KKT_OK);
+            assert_int_equal(kkt_memory_add(&memory, other, &point.config,
+                                            point.prediction.predicted_us, t, NULL),
+                             KKT_OK);
         }
     }
     kkt_params_defaults(table, &config);
     assert_int_equal(kkt_params_parse(table, winner, &config, NULL, NULL), KKT_OK);
     for (int64_t chunk = 16; chunk <= 128; chunk *= 2) { /* which fits into a block with each */
         config.v[P_CHUNK] = chunk;
-        assert_int_equal(kkt_memory_add(&memory, &config, 100, time_of(&config), NULL), KKT_OK);
+        assert_int_equal(kkt_memory_add(&memory, other, &config, 100, time_of(&config), NULL),
+                         KKT_OK);
     }
     kkt_search_options options = {.seed = 1, .budget = 64, .memory = &memory};
     assert_int_equal(kkt_search_parse("model", &type, NULL), KKT_OK);
@@ -186,6 +187,111 @@ static void remembers_other_problems(void **state) {
     assert_true(won >= 3); /* at 128 rows the ring may be too large */
     assert_true(failed <= 3);
     type->close(search);
+    kkt_memory_free(&memory);
+    kkt_space_close(space);
+}
+
+/* Like the H200's times of kkt_solve at 64 rows: what is best of some parameters depends on others,
+ * and configurations that are three changes from the best are within a few per cent of it. */
+static double rugged(const kkt_values *config) {
+    double t = time_of(config);
+    bool swizzled = config->v[P_SWIZZLE] >= 2;
+    t *= swizzled == (config->v[P_ORDER] >= 2) ? 1 : 1.04;
+    t *= swizzled == (config->v[P_THREADS] <= 64) ? 1 : 1.03;
+    return t;
+}
+
+static double best_of_chunk(kkt_space *space, int64_t chunk) {
+    double best = INFINITY;
+    kkt_point point;
+    kkt_space_rewind(space);
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        if (point.config.v[P_CHUNK] == chunk && !fails(&point.config)) {
+            best = fmin(best, rugged(&point.config));
+        }
+    }
+    return best;
+}
+
+/* What a search's own earlier candidates showed is no news of its problem from elsewhere. */
+static void own_past_is_no_memory(void **state) {
+    (void)state;
+    kkt_search_memory memory = {0};
+    kkt_space *space = open_space("chunk=64");
+    kkt_pointset set;
+    kkt_point point;
+    const int own = kkt_memory_begin(&memory);
+    while (kkt_space_next(space, NULL, NULL, &point)) {
+        assert_int_equal(kkt_memory_add(&memory, own, &point.config, point.prediction.predicted_us,
+                                        time_of(&point.config), NULL),
+                         KKT_OK);
+    }
+    assert_int_equal(kkt_pointset_make(space, NULL, NULL, &set, NULL), KKT_OK);
+    double changed[2] = {0};
+    for (int to = 0; to < 2; to++) {
+        kkt_outlook *outlook = NULL;
+        const int left_out = to == 0 ? own : own + 1;
+        assert_int_equal(kkt_outlook_open(space, &set, &memory, left_out, &outlook, NULL), KKT_OK);
+        for (int64_t i = 0; i < set.count; i++) {
+            double expected = kkt_outlook_point(outlook, (uint32_t)i)->feature;
+            changed[to] += fabs(expected - log((double)set.marks[i].predicted_us));
+        }
+        int64_t winners[2];
+        const int group = set.marks[0].group;
+        assert_int_equal(kkt_outlook_winners(outlook, group, &memory, left_out, 2, winners), to);
+        kkt_outlook_close(outlook);
+    }
+    assert_true(changed[0] < 1e-9);
+    assert_true(changed[1] > 1);
+    kkt_pointset_free(&set);
+    kkt_memory_free(&memory);
+    kkt_space_close(space);
+}
+
+/* Proposes until the memory has `until` candidates of search number `own`. */
+static void go_on(kkt_space *space, kkt_search_memory *memory, int own, size_t until, int budget) {
+    const kkt_search_type *type = NULL;
+    kkt_search *search = NULL;
+    kkt_point point;
+    kkt_search_options options = {.seed = 1, .budget = budget, .memory = memory, .own = own};
+    assert_int_equal(kkt_search_parse("model", &type, NULL), KKT_OK);
+    assert_int_equal(type->open(space, &options, &search, NULL), KKT_OK);
+    while (memory->count < until && type->propose(search, &point)) {
+        double t = fails(&point.config) ? (double)NAN : rugged(&point.config);
+        type->tell(search, &point.config, t);
+        assert_int_equal(kkt_memory_add(memory, own, &point.config, 100, t, NULL), KKT_OK);
+    }
+    type->close(search);
+}
+
+/* A search in two parts is one of the same budget: nothing is tried twice, every chunk size gets
+ * its share of the whole and ends near its best. */
+static void goes_on_where_it_ended(void **state) {
+    (void)state;
+    enum { FIRST = 24, BUDGET = 64 };
+    kkt_search_memory memory = {0};
+    kkt_space *space = open_space(NULL);
+    const int own = kkt_memory_begin(&memory);
+    go_on(space, &memory, own, FIRST, BUDGET);
+    assert_int_equal(memory.count, FIRST);
+    go_on(space, &memory, own, BUDGET, BUDGET);
+    assert_int_equal(memory.count, BUDGET);
+    int per_chunk[4] = {0};
+    for (size_t i = 0; i < memory.count; i++) {
+        const kkt_values *config = &memory.rows[i].config;
+        per_chunk[(int)log2((double)config->v[P_CHUNK]) - 4]++;
+        for (size_t j = 0; j < i; j++) {
+            assert_false(
+                kkt_values_equal(&synthetic_variant.params, config, &memory.rows[j].config));
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        const kkt_memory_row *best = kkt_memory_best(&memory, own, P_CHUNK, 16 << i);
+        assert_non_null(best);
+        print_message("chunk %d: %d tried, %.1f\n", 16 << i, per_chunk[i], best->time_us);
+        assert_true(per_chunk[i] >= 5 + 8);
+        assert_true(best->time_us <= 1.02 * best_of_chunk(space, 16 << i));
+    }
     kkt_memory_free(&memory);
     kkt_space_close(space);
 }
@@ -235,16 +341,6 @@ static void best_is_polished(void **state) {
     kkt_space_close(space);
 }
 
-/* Like the H200's times of kkt_solve at 64 rows: what is best of some parameters depends on others,
- * and configurations that are three changes from the best are within a few per cent of it. */
-static double rugged(const kkt_values *config) {
-    double t = time_of(config);
-    bool swizzled = config->v[P_SWIZZLE] >= 2;
-    t *= swizzled == (config->v[P_ORDER] >= 2) ? 1 : 1.04;
-    t *= swizzled == (config->v[P_THREADS] <= 64) ? 1 : 1.03;
-    return t;
-}
-
 /* A search sees times as late as in a run, where a few candidates are compiled ahead. Each chunk
  * size has to end within 2 % of its best. */
 static void every_chunk_ends_near_its_best(void **state) {
@@ -254,7 +350,6 @@ static void every_chunk_ends_near_its_best(void **state) {
     kkt_search *search = NULL;
     kkt_space *space = open_space(NULL);
     kkt_search_options options = {.seed = 1, .budget = BUDGET};
-    double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
     double found[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
     kkt_point ahead[BUDGET];
     int proposed = 0;
@@ -271,15 +366,10 @@ static void every_chunk_ends_near_its_best(void **state) {
         found[group] = fmin(found[group], t);
         type->tell(search, config, t);
     }
-    kkt_point point;
-    kkt_space_rewind(space);
-    while (kkt_space_next(space, NULL, NULL, &point)) {
-        int group = (int)log2((double)point.config.v[P_CHUNK]) - 4;
-        best[group] = fails(&point.config) ? best[group] : fmin(best[group], rugged(&point.config));
-    }
     for (int i = 0; i < 4; i++) {
-        print_message("chunk %d: %.3f of the best\n", 16 << i, found[i] / best[i]);
-        assert_true(found[i] <= 1.02 * best[i]);
+        const double best = best_of_chunk(space, 16 << i);
+        print_message("chunk %d: %.3f of the best\n", 16 << i, found[i] / best);
+        assert_true(found[i] <= 1.02 * best);
     }
     type->close(search);
     kkt_space_close(space);
@@ -303,7 +393,7 @@ static int moves_beside(double other_us) {
     kkt_outlook *outlook = NULL;
     kkt_values best, other;
     assert_int_equal(kkt_pointset_make(space, NULL, NULL, &set, NULL), KKT_OK);
-    assert_int_equal(kkt_outlook_open(space, &set, NULL, &outlook, NULL), KKT_OK);
+    assert_int_equal(kkt_outlook_open(space, &set, NULL, 0, &outlook, NULL), KKT_OK);
     kkt_surrogate *surrogate = kkt_surrogate_open(table, 8);
     kkt_moves *moves = kkt_moves_open(table, &set, outlook, surrogate);
     assert_non_null(surrogate);
@@ -368,6 +458,8 @@ int main(void) {
         cmocka_unit_test(deterministic),
         cmocka_unit_test(unknown_name),
         cmocka_unit_test(remembers_other_problems),
+        cmocka_unit_test(own_past_is_no_memory),
+        cmocka_unit_test(goes_on_where_it_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
