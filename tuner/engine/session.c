@@ -225,47 +225,57 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
                     reason ? reason : "the space is empty");
 }
 
-/* How many candidates of a share there are. Baselines are none. */
+/* How many candidates of a share there are that were not tried yet. Baselines are none. */
 static int64_t most_of(const task *t, int64_t share) {
-    return t->free ? 0 : share < t->points ? share : t->points;
+    const int64_t left = t->points > t->tried ? t->points - t->tried : 0;
+    return t->free ? 0 : share < left ? share : left;
 }
 
-static kkt_status search_task(session *s, size_t index, kkt_error *err) {
-    task *t = &s->tasks[index];
+/* What is foreseen for the rest of a search that goes on later. */
+static int64_t later_of(const session *s, size_t index) {
+    int64_t later = 0;
+    for (size_t i = index + 1; i < s->turn_count; i++) {
+        const turn *other = &s->turns[i];
+        later += other->task == s->turns[index].task ? other->share : 0;
+    }
+    return later;
+}
+
+static kkt_status search_turn(session *s, size_t index, kkt_error *err) {
+    const turn *now = &s->turns[index];
+    task *t = now->task;
     int64_t begun = s->tried;
-    int64_t share = session_share(s, index); /* with what earlier tasks left over */
-    int64_t foreseen = most_of(t, t->share);
+    int64_t share = session_share(s, index); /* with what earlier turns left over */
+    int64_t foreseen = most_of(t, now->share);
     int64_t most = most_of(t, share);
     kkt_status status = KKT_OK;
     s->to_try += most - foreseen;
-    if (s->options->retry) {
+    if (s->options->retry && now->first) {
         status = session_retry_task(s, t, err);
     }
     if (status == KKT_OK) {
-        status = session_measure_task(s, t, share, err);
+        status = session_measure_task(s, t, share, later_of(s, index), err);
     }
     s->to_try += s->tried - begun - most; /* a search may end early */
     return status;
 }
 
-static kkt_status measure_task(session *s, size_t index, kkt_error *err) {
-    task *t = &s->tasks[index];
-    kkt_status status =
-        s->options->revalidate ? session_revalidate_task(s, t, err) : search_task(s, index, err);
-    return status == KKT_OK ? session_gone_through(s, t, err) : status;
+static kkt_status take_turn(session *s, size_t index, kkt_error *err) {
+    const turn *now = &s->turns[index];
+    kkt_status status = s->options->revalidate ? session_revalidate_task(s, now->task, err)
+                                               : search_turn(s, index, err);
+    return status == KKT_OK && now->last ? session_gone_through(s, now->task, err) : status;
 }
 
-/* How many candidates each task may try, as far as it can be foreseen. */
+/* How many candidates each turn may try, as far as it can be foreseen. */
 static void foresee(session *s) {
     const int64_t budget = s->evals_left;
-    for (size_t i = 0; i < s->task_count; i++) {
-        task *t = &s->tasks[i];
-        if (!t->left_out) {
-            t->share = session_share(s, i);
-            int64_t most = most_of(t, t->share);
-            s->evals_left -= s->options->budget_evals > 0 ? most : 0;
-            s->to_try += most;
-        }
+    for (size_t i = 0; i < s->turn_count; i++) {
+        turn *now = &s->turns[i];
+        now->share = session_share(s, i);
+        int64_t most = most_of(now->task, now->share);
+        s->evals_left -= s->options->budget_evals > 0 ? most : 0;
+        s->to_try += most;
     }
     s->evals_left = budget;
 }
@@ -273,14 +283,13 @@ static void foresee(session *s) {
 static kkt_status measure_all(session *s, kkt_error *err) {
     kkt_status status = KKT_OK;
     session_order_tasks(s);
+    session_plan_turns(s);
     session_open_contests(s);
     if (!s->options->revalidate) {
         foresee(s);
     }
-    for (size_t i = 0; i < s->task_count && status == KKT_OK && !session_interrupted(); i++) {
-        if (!s->tasks[i].left_out) {
-            status = measure_task(s, i, err);
-        }
+    for (size_t i = 0; i < s->turn_count && status == KKT_OK && !session_interrupted(); i++) {
+        status = take_turn(s, i, err);
     }
     return status == KKT_OK ? session_time_pipelines(s, err) : status;
 }

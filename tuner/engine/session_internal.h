@@ -25,12 +25,20 @@ typedef struct task {
     double best_us;      /* the best prediction of those points; INFINITY: none */
     int round;           /* 0 for the style with a problem's best prediction, 1, ... */
     bool free;        /* a baseline beside other styles: its candidates are no part of a budget */
-    int64_t share;    /* of the budget of evals */
     int memory;       /* its search's number in its variant's memory; 0: it has not begun */
+    int64_t tried;    /* candidates of its search so far */
     contest *contest; /* NULL: it is left out */
     const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
     bool left_out;                /* it calls a library that is not there: nothing is run of it */
 } task;
+
+/* A search of a task, or one of the two parts of it. */
+typedef struct turn {
+    task *task;
+    int64_t evals; /* that it may try where no budget is given */
+    int64_t share; /* of a budget of evals, as far as it can be foreseen */
+    bool first, last;
+} turn;
 
 /* What the searches of a variant found out. */
 typedef struct recollection {
@@ -83,6 +91,8 @@ typedef struct session {
     size_t in_flight_count, in_flight_capacity;
     task *tasks;
     size_t task_count;
+    turn *turns; /* what is searched when */
+    size_t turn_count;
 } session;
 
 /* What the database knows of a candidate. */
@@ -214,8 +224,9 @@ kkt_status session_retime(session *s, trial *const *slots, size_t count,
                           const char *const *suffixes, kkt_error *err);
 /* What the searches of a variant found out so far. */
 kkt_search_memory *session_memory(session *s, const kkt_variant *variant);
-/* Searches a task; what it tries enters its contest. */
-kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err);
+/* Searches a task; what it tries enters its contest. `later` candidates more are to follow when the
+ * search goes on. */
+kkt_status session_measure_task(session *s, task *t, int64_t budget, int64_t later, kkt_error *err);
 /* The same with a search that is open already; closes it. */
 kkt_status session_walk_task(session *s, task *t, kkt_search *search, int64_t budget,
                              kkt_error *err);
@@ -234,7 +245,9 @@ kkt_status session_gone_through(session *s, const task *t, kkt_error *err);
 
 /* session_rounds.c. Which of the tasks comes when, and how much of a budget each gets. */
 void session_order_tasks(session *s);
-/* How many candidates task number `index` may try, of what those before it left over. */
+/* Fills `turns`. The tasks stay where they are from then on. */
+void session_plan_turns(session *s);
+/* How many candidates turn number `index` may try, of what those before it left over. */
 int64_t session_share(const session *s, size_t index);
 
 /* session_pipeline.c, and session_chain.c. The tasks of a pipeline: one for each style of a member,

@@ -37,6 +37,7 @@ static kkt_status fill_window(session *s, task *t, kkt_search *search, int64_t *
             return status;
         }
         w->count++;
+        t->tried++;
         (*budget)--;
         s->evals_left -= !t->free;
         if (!slot->known.settled && session_needs_code(s, t->variant)) {
@@ -152,11 +153,13 @@ kkt_search_memory *session_memory(session *s, const kkt_variant *variant) {
     return &at->memory;
 }
 
-kkt_status session_measure_task(session *s, task *t, int64_t budget, kkt_error *err) {
+kkt_status session_measure_task(session *s, task *t, int64_t budget, int64_t later,
+                                kkt_error *err) {
     kkt_search_options options = {.seed = s->options->seed,
-                                  .budget = budget,
+                                  .budget = t->tried + budget + later,
                                   .points = session_points(t),
-                                  .memory = session_memory(s, t->variant)};
+                                  .memory = session_memory(s, t->variant),
+                                  .own = t->memory};
     kkt_search *search = NULL;
     if (!session_time_left(s)) {
         return KKT_OK; /* opening a search looks at every point */

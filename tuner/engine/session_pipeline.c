@@ -218,7 +218,7 @@ static kkt_status fill(session *s, const choice *c, kkt_error *err) {
             int64_t most = t->points < EVALS_TO_FILL ? t->points : EVALS_TO_FILL;
             s->to_try += most;
             t->contest = session_own_contest(s, t);
-            status = session_measure_task(s, t, most, err);
+            status = session_measure_task(s, t, most, 0, err);
             status = status == KKT_OK ? session_gone_through(s, t, err) : status;
             session_drop_contest(t->contest);
         }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -40,6 +41,7 @@ typedef struct step {
 typedef struct story {
     step steps[STEPS_MOST];
     int count;
+    int measured, stop_after; /* 0: it goes on to the end */
 } story;
 
 static void take_event(void *context, const kkt_session_event *event) {
@@ -57,24 +59,34 @@ static void take_event(void *context, const kkt_session_event *event) {
         snprintf(last->problem, sizeof last->problem, "%s", event->id->problem);
         snprintf(last->style, sizeof last->style, "%s", finals ? "" : event->id->style);
     }
+    told->measured += !finals;
+    if (told->stop_after > 0 && told->measured == told->stop_after)
+        kkt_session_interrupt();
     last->count++;
     last->best_prediction = fmin(last->best_prediction, event->predicted_us);
 }
 
+/* So that a space is walked through quickly. */
+#define PART "stages=3,store=staged,swizzle=1"
+
 typedef struct asked {
     const char *db, *style, *problem; /* the last two may be NULL: all */
     int64_t evals;                    /* 0: the default */
+    const char *fixed;                /* parameters held; NULL: none */
+    int stop_after;                   /* measurements; 0: none */
 } asked;
 
 static kkt_session_summary run_session(asked request, story *told) {
     kkt_error err = {0};
     kkt_session_summary out;
     kkt_session_options options = {.budget_evals = request.evals,
+                                   .fixed = request.fixed,
                                    .problem = request.problem,
                                    .seed = 1,
                                    .counters = KKT_COUNTERS_NONE,
                                    .event = take_event,
                                    .event_context = told};
+    told->stop_after = request.stop_after;
     char path[128];
     snprintf(path, sizeof path, "%s/%s", folder, request.db);
     options.arch = kkt_arch_find("sm90");
@@ -194,10 +206,74 @@ static void a_style_asked_for_gets_all(void **state) {
     (void)state;
     story *told = calloc(1, sizeof *told);
     assert_non_null(told);
-    run_session((asked){"style.db", "pipelined", "m=4096,n=4096,k=4096", 0}, told);
+    run_session((asked){.db = "style.db",
+                        .style = "pipelined",
+                        .problem = "m=4096,n=4096,k=4096",
+                        .fixed = PART},
+                told);
     int by_style[STYLES_MOST] = {0};
     assert_int_equal(tried_of(told, told->steps[0].problem, by_style), 64);
     assert_int_equal(by_style[0], 64);
+    free(told);
+}
+
+static int64_t whole_measured;
+
+/* The first problem is searched in two parts, since the others teach its search something: the
+ * second one comes last, and the problem's only finals behind it. */
+static void the_first_problem_comes_twice(void **state) {
+    (void)state;
+    story *told = calloc(1, sizeof *told);
+    assert_non_null(told);
+    const asked request = {.db = "twice.db", .style = "pipelined", .fixed = PART};
+    whole_measured = run_session(request, told).counts.measured;
+    const char *first = told->steps[0].problem;
+    const int problems = problems_of(told);
+    assert_true(problems > 2);
+    assert_int_equal(told->count, 2 * problems + 1); /* each its search and its finals */
+    const step *again = &told->steps[told->count - 2];
+    assert_false(told->steps[0].finals);
+    assert_false(told->steps[1].finals);
+    assert_string_equal(again->problem, first);
+    assert_int_equal(told->steps[0].count, 24);
+    assert_int_equal(again->count, 40);
+    assert_true(told->steps[told->count - 1].finals);
+    assert_string_equal(told->steps[told->count - 1].problem, first);
+    for (int i = 1; i < told->count - 2; i++)
+        assert_true(told->steps[i].finals || told->steps[i].count == 64);
+    free(told);
+}
+
+/* A run that is stopped on its way, in a process of its own since that cannot be undone. */
+static void run_and_stop(asked request) {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        story *told = calloc(1, sizeof *told);
+        kkt_session_summary out = run_session(request, told);
+        _exit(told && out.interrupted && told->measured == request.stop_after ? 0 : 1);
+    }
+    int state = 0;
+    assert_int_equal(waitpid(child, &state, 0), child);
+    assert_true(WIFEXITED(state) && WEXITSTATUS(state) == 0);
+}
+
+/* A run that is stopped and taken up again tries the same candidates, and no others: between the
+ * first problem's parts, and in the second one. */
+static void parts_are_resumed(void **state) {
+    (void)state;
+    story *told = calloc(1, sizeof *told);
+    assert_non_null(told);
+    asked request = {.db = "cut.db", .style = "pipelined", .fixed = PART, .stop_after = 30};
+    const int64_t all = whole_measured; /* by the test before */
+    assert_true(all > 64);
+    run_and_stop(request);
+    request.stop_after = (int)all - 25 - 30;
+    run_and_stop(request);
+    request.stop_after = 0;
+    const kkt_session_summary rest = run_session(request, told);
+    assert_int_equal(rest.counts.reused, all - 25);
+    assert_int_equal(rest.counts.measured, 25);
     free(told);
 }
 
@@ -206,6 +282,8 @@ int main(void) {
         cmocka_unit_test(the_best_predicted_comes_first),
         cmocka_unit_test(one_final_holds_all_styles),
         cmocka_unit_test(a_style_asked_for_gets_all),
+        cmocka_unit_test(the_first_problem_comes_twice),
+        cmocka_unit_test(parts_are_resumed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
