@@ -201,6 +201,23 @@ static double together(const double *times, int count, double exponent, double l
     return longest * pow(sum, 1 / exponent);
 }
 
+/* Several blocks an SM that stay take as many turns as their shares have, and in the last one only
+ * some of them have anything to do: less is asked of each resource, yet a turn is as long for a
+ * block as ever. `last` is the latency. */
+static double by_turns(const kkt_footprint *fp, const double *times, int count, int last,
+                       double exponent) {
+    const double turns = (double)fp->chunks_per_block, share = (double)fp->blocks / fp->all_chunks;
+    const double filled = 1 / share - (turns - 1);
+    double whole[8], partial[8];
+    int at;
+    for (int i = 0; i < count; ++i) {
+        whole[i] = i == last ? times[i] / turns : times[i] * share;
+        partial[i] = i == last ? whole[i] : whole[i] * filled;
+    }
+    const double all = together(whole, count, exponent, largest(whole, count, &at));
+    return (turns - 1) * all + together(partial, count, exponent, largest(partial, count, &at));
+}
+
 /* Blocks that come and go begin in step: all of them load, then all of them compute, and a share of
  * the first round overlaps with nothing. The more blocks an SM has, the sooner they part. Blocks
  * that stay fetch the next chunk while they work, so theirs is one load. */
@@ -245,6 +262,8 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
     prediction->limiter = (kkt_limiter)(KKT_LIMIT_HBM + at);
     double launches = fp->launches > 0 ? fp->launches : 1;
     double expected = longest > 0 ? together(times, count, k->overlap, longest) : 0;
+    if (fp->all_chunks > 0 && fp->chunks_per_block > 1 && (double)fp->blocks > sms)
+        expected = by_turns(fp, times, count, count - 1, k->overlap);
     if (fp->chunks_per_block == 1)
         expected += start_us(expected / waves, resident, k);
     prediction->lower_bound_us = lower_bound(fp, arch, device, prediction);

@@ -203,6 +203,20 @@ static void through_shared_memory(const sizes *s, const int64_t *c, kkt_footprin
     chain(s, fp);
 }
 
+/* Blocks that come and go do so in order, and the rows of T that neighbours write to a token lie
+ * side by side in one page of memory at one time. Blocks that stay keep in step for some turns,
+ * then drift apart, and each one's run of bytes counts alone: model/time.c says what a short run
+ * costs. The four turns are a guess; pairs that differ in `persistent` alone gain with four turns
+ * and lose with eleven and sixteen. */
+#define TURNS_IN_STEP 4.0
+
+static double run_of_turns(const int64_t *c, const kkt_footprint *fp) {
+    const double turns = (double)fp->chunks_per_block;
+    const double run = 2.0 * (double)(c[KKT_SOLVE_HEADS_PER_BLOCK] * c[KKT_SOLVE_CHUNK]);
+    const double written = fp->hbm_write_bytes / (fp->hbm_read_bytes + fp->hbm_write_bytes);
+    return turns > TURNS_IN_STEP ? run / (written * (1 - TURNS_IN_STEP / turns)) : 0;
+}
+
 void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          kkt_footprint *out) {
     const int64_t *p = problem->v, *c = config->v;
@@ -243,4 +257,6 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
     out->blocks = kkt_solve_blocks(p, c, arch);
     out->chunks_per_block = (units + out->blocks - 1) / out->blocks;
     out->all_chunks = (double)units;
+    if (c[KKT_SOLVE_PERSISTENT])
+        out->run_bytes = run_of_turns(c, out);
 }
