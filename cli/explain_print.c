@@ -130,7 +130,7 @@ static void print_resources(const explain_query *q) {
     kkt_table_cell(table, "%d", p->registers);
     compiled_cell(table, q, q->info.registers);
     kkt_table_cell(table, "bytes spilled per thread");
-    kkt_table_cell(table, "%s", p->spills ? "some" : "0");
+    kkt_table_cell(table, "%s", p->spills ? "some" : p->at_the_cap ? "0 or a few" : "0");
     compiled_cell(table, q, q->info.spill_store_bytes);
     kkt_table_cell(table, "bytes of shared memory");
     kkt_table_cell(table, "%" PRId64, p->smem_bytes);

@@ -234,7 +234,10 @@ static void style_cells(void *context, const kkt_style_row *row) {
     kkt_table_cell(text->table, "%s", kkt_style_get(row->variant->style)->name);
     kkt_table_cell(text->table, "%lld", (long long)row->chunk);
     kkt_table_cell(text->table, "%d", row->footprint.threads);
-    kkt_table_cell(text->table, "%d%s", p->registers, p->spills ? " spills" : "");
+    kkt_table_cell(text->table, "%d%s", p->registers,
+                   p->spills       ? " spills"
+                   : p->at_the_cap ? " may spill"
+                                   : "");
     kkt_table_cell(text->table, "%.1f", (double)p->smem_bytes / 1024);
     kkt_table_cell(text->table, "%.0f", p->hbm_bytes_per_token);
     kkt_table_cell(text->table, "%d", p->occupancy.blocks_per_sm);

@@ -35,10 +35,12 @@ static inline int64_t kkt_buffer_bytes(const kkt_buffer *buffer) {
 typedef struct kkt_role {
     const char *name; /* "all", "producer", "state" */
     int threads;
-    int declared_registers; /* several roles: setmaxnreg; one: a compiler limit; 0: what the
-                               compiler takes */
-    double extra_registers; /* beyond its tables and the style's overhead: unrolled operands */
-    double least_registers; /* with fewer it spills; 0: with fewer than it would take */
+    int declared_registers;  /* several roles: setmaxnreg; one: a compiler limit; 0: what the
+                                compiler takes */
+    double extra_registers;  /* beyond its tables and the style's overhead: unrolled operands */
+    double least_registers;  /* with fewer it spills; 0: with fewer than it would take */
+    double enough_registers; /* with as many it does not; with fewer, but the least, it may, by a
+                                few bytes; 0: the least are enough */
 } kkt_role;
 
 typedef enum kkt_step_kind {

@@ -51,7 +51,7 @@ static int64_t declared_total(const kkt_footprint *fp) {
 static void predict_demand(const kkt_footprint *fp, int cap, kkt_prediction *out) {
     double overhead = kkt_style_get(fp->style)->register_overhead;
     out->table_registers = out->register_demand = 0;
-    out->spills = false;
+    out->spills = out->at_the_cap = false;
     for (int r = 0; r < fp->role_count; ++r) {
         const kkt_role *role = &fp->roles[r];
         double tables = role_table_bytes(fp, r) / 4 / role->threads;
@@ -59,9 +59,11 @@ static void predict_demand(const kkt_footprint *fp, int cap, kkt_prediction *out
         int limit = role->declared_registers > 0 ? role->declared_registers : cap;
         double least = role->least_registers > 0 ? role->least_registers : demand;
         out->spills = out->spills || least > limit;
+        out->at_the_cap = out->at_the_cap || role->enough_registers > limit;
         out->table_registers = fmax(out->table_registers, tables);
         out->register_demand = fmax(out->register_demand, demand);
     }
+    out->at_the_cap = out->at_the_cap && !out->spills;
 }
 
 /* Fills the register fields; false where the roles' declarations cannot be met. */
@@ -163,6 +165,9 @@ void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
         return;
     }
     char spill[96] = "";
+    if (prediction->at_the_cap)
+        snprintf(spill, sizeof spill, "; at its limit of registers: it may spill up to %d bytes",
+                 KKT_CAP_SPILL_BYTES);
     if (prediction->spills)
         snprintf(spill, sizeof spill, "; spills: it wants %.0f registers a thread and has %d",
                  prediction->register_demand, prediction->registers);

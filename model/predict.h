@@ -18,13 +18,19 @@ typedef enum kkt_infeasible {
     KKT_TOO_MANY_REGISTERS /* declared registers x threads above the SM's file */
 } kkt_infeasible;
 
+/* Most that a thread spills, bytes of stores, where it has about as many registers as it wants: in
+ * compiled variants (docs/model.md, section 4). */
+#define KKT_CAP_SPILL_BYTES 200
+
 typedef struct kkt_prediction {
     double table_registers; /* per thread, the register tables alone (not rounded); the largest
                                of the roles */
     double register_demand; /* per thread: tables, operands in flight, the style's overhead */
     int registers;          /* per thread as allocated at launch; at most 255 */
-    bool spills;            /* the demand is above what a thread may have (255, or less by the
-                               launch bounds or a role's declaration) */
+    bool spills;            /* it wants more than a thread may have (255, or less by the launch
+                               bounds or a role's declaration) */
+    bool at_the_cap;        /* it has about what it wants: it spills KKT_CAP_SPILL_BYTES at most, or
+                               nothing; which of them no footprint tells */
     int64_t smem_bytes;     /* static + dynamic, the driver's reserve not included */
     int64_t dynamic_smem_bytes;
     double hbm_bytes;           /* read + written */

@@ -63,16 +63,77 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     return true;
 }
 
-/* As compiled for sm_90a with dk = 128, where the compiler keeps to 168 registers if that costs a
- * few bytes of spills, unless a block has more than five warps. */
-static double registers(const int64_t *c, int64_t dk, int threads) {
-    const double state = (double)(c[WARP_DV] * dk) / 32;
-    const bool few = threads < 192, copies = c[WRITER] == COPY_WRITES;
-    if (c[CHUNK] == 16)
-        return 22 + 2 * state + (c[BLOCK_DV] == 128 ? 15 : 0);
-    if (c[CHUNK] == 32)
-        return 40 + 2 * state + (few || copies ? 0 : 19);
-    return c[CHUNK] == 64 ? 40 + 2 * state + (few ? 0 : copies ? 80 : 19) : 127 + 2 * state;
+/* ---- registers ---- */
+
+enum { NEVER, PERHAPS, ALWAYS };
+
+/* What the compiler takes of 255, and whether it spills then; the same of 168, where a block has
+ * more than eight warps. */
+typedef struct compiled {
+    short taken, spills, taken_of_168, spills_of_168;
+} compiled;
+
+/* As NVRTC 13.0 compiled 414 variants for sm_90a with dk = 128: a row a writer, a column a chunk of
+ * 16, 32, 64, 128; first those of 16 columns a warp, then of 32. No count of what is live tells
+ * these spills, of 4 to 60 bytes most of them: the compiler plans its loads for 128, 168 or 255
+ * registers and misses by a few. Where variants of one cell differ in that, it is PERHAPS. */
+static const compiled table[2][2][4] = {{{{152, PERHAPS, 166, NEVER},
+                                          {186, NEVER, 168, ALWAYS},
+                                          {168, ALWAYS, 168, ALWAYS},
+                                          {255, ALWAYS, 168, ALWAYS}},
+                                         {{150, NEVER, 166, NEVER},
+                                          {168, NEVER, 168, NEVER},
+                                          {248, PERHAPS, 168, ALWAYS},
+                                          {255, NEVER, 168, ALWAYS}}},
+                                        {{{255, NEVER, 168, ALWAYS},
+                                          {254, NEVER, 168, ALWAYS},
+                                          {255, ALWAYS, 168, ALWAYS},
+                                          {255, ALWAYS, 168, ALWAYS}},
+                                         {{255, PERHAPS, 168, ALWAYS},
+                                          {255, ALWAYS, 168, ALWAYS},
+                                          {255, ALWAYS, 168, ALWAYS},
+                                          {255, ALWAYS, 168, ALWAYS}}}};
+
+typedef struct expected {
+    double taken;
+    int spills;
+} expected;
+
+/* With dk = 128. */
+static expected as_compiled(const int64_t *c, int threads) {
+    const int64_t wide = c[WARP_DV] / 16 - 1, chunk = c[CHUNK] / 32 - c[CHUNK] / 128;
+    const compiled *of = &table[wide][c[WRITER]][chunk];
+    /* It keeps to 168, and spills, where one more block is resident then: not of 256 threads. */
+    if (c[CHUNK] == 64 && !wide && c[WRITER] == COMPUTE_WRITES && threads == 256)
+        return (expected){187, NEVER};
+    if (threads > 256)
+        return (expected){of->taken_of_168, of->spills_of_168};
+    return (expected){of->taken, of->spills};
+}
+
+/* With others: by the accumulators, state and V', beside which come operands and addresses. As 40
+ * variants with dk of 64, 96 and 256 have it. */
+static expected by_accumulators(double live, double limit) {
+    static const short knots[][2] = {{40, 88}, {48, 130}, {80, 175}, {96, 185}, {128, 248}};
+    int right = 1;
+    while (right < 4 && knots[right][0] < live)
+        right++;
+    const short *from = knots[right - 1], *to = knots[right];
+    const double share = (live - from[0]) / (double)(to[0] - from[0]);
+    return (expected){.taken = from[1] + share * (to[1] - from[1]),
+                      .spills = live > limit * 0.7    ? ALWAYS
+                                : live > limit * 0.35 ? PERHAPS
+                                                      : NEVER};
+}
+
+static void registers(const int64_t *c, int64_t dk, kkt_footprint *fp) {
+    const double limit = fp->threads > 256 ? 168 : 255;
+    const double live = (double)(c[WARP_DV] * (dk + c[CHUNK])) / 32;
+    const expected e = dk == 128 ? as_compiled(c, fp->threads) : by_accumulators(live, limit);
+    kkt_role *role = &fp->roles[0];
+    kkt_gdn_registers_taken(fp, 0, e.taken);
+    role->least_registers = e.spills == ALWAYS ? limit + 1 : e.taken < limit ? e.taken : limit;
+    role->enough_registers = e.spills == NEVER ? role->least_registers : limit + 1;
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -117,7 +178,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_footprint_role(out, "copy", (int)c[COPY_WARPS] * 32);
     kkt_gdn_register_table(out, "state", a.dk, block_dv, 0);
     kkt_gdn_register_table(out, "v_new", chunk, block_dv, 0);
-    kkt_gdn_registers_taken(out, 0, registers(c, a.dk, out->threads));
+    registers(c, a.dk, out);
 
     const double items = (double)chunks * (double)(a.heads_v * splits);
     out->tensor_flop = items * 4 * (double)(chunk * a.dk * block_dv);

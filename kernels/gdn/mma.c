@@ -63,15 +63,19 @@ static int64_t common_divisor(int64_t a, int64_t b) {
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* Warps that share a strip of `strips`, in the fragment style. */
+int64_t kkt_gdn_mma_row_warps(const kkt_gdn_mma *m, int64_t strips) {
+    return common_divisor(strips, m->warps);
+}
+
+/* Warps that share a strip of `strips`. */
 static int64_t column_warps(const kkt_gdn_mma *m, int64_t strips) {
-    return m->warps / common_divisor(strips, m->warps);
+    return m->warps / kkt_gdn_mma_row_warps(m, strips);
 }
 
 bool kkt_gdn_mma_rows_fit(const kkt_gdn_mma *m, char *reason, size_t size) {
     const int64_t strips[] = {m->strips, m->dk / BLOCK};
     for (int i = 0; i < 2; i++) {
-        const int64_t rows = common_divisor(strips[i], m->warps);
+        const int64_t rows = kkt_gdn_mma_row_warps(m, strips[i]);
         if (m->block_dv * rows % (BLOCK * m->warps) == 0)
             continue;
         kkt_reason(reason, size,
@@ -250,7 +254,7 @@ void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, int64_
                                  bool substitute) {
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     kkt_gdn_register_table(fp, "values", m->chunk, m->block_dv, 0);
-    kkt_gdn_mma_chain_demand(fp, m, stages);
+    kkt_gdn_mma_chain_demand(fp, m, stages, substitute);
     count_chain(m, substitute, fp);
 }
 

@@ -18,6 +18,9 @@ typedef struct kkt_gdn_mma {
 kkt_gdn_mma kkt_gdn_mma_sizes(const kkt_values *problem, int64_t chunk, int64_t block_dv,
                               int64_t threads, int64_t min_blocks, bool given_t);
 
+/* Of warps that share `strips` of 16 rows in the fragment style, how many have rows of their own;
+ * the others have other columns of these. */
+int64_t kkt_gdn_mma_row_warps(const kkt_gdn_mma *m, int64_t strips);
 /* Whether the architecture has the instructions and block_dv divides dv. */
 bool kkt_gdn_mma_applicable(const kkt_values *problem, const kkt_gdn_mma *m, const kkt_arch *arch,
                             char *reason, size_t size);

@@ -1,5 +1,5 @@
 /* Registers and spills as the model predicts them for the Gated DeltaNet kernels, beside what
- * NVRTC 13.0 compiled for sm_90a. The error distribution is printed; docs/model.md tells it. */
+ * NVRTC 13.0 compiled. The error distribution is printed; docs/model.md tells it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,18 +14,25 @@
 #include "model/predict.h"
 #include "model/style.h"
 
-/* A row of the file: kernel, style, registers, bytes of spill stores, what the problem has beyond
- * tokens=8192,heads_k=16,heads_v=64 ("-": nothing), configuration. */
+/* A row of the file: architecture, kernel, style, registers, bytes of spill stores, what the
+ * problem has beyond tokens=8192,heads_k=16,heads_v=64 ("-": nothing), configuration. */
 typedef struct compiled {
-    char kernel[32], style[32], problem[80], config[160];
+    char arch[8], kernel[32], style[32], problem[80], config[160];
     int registers;
     long long spilled;
 } compiled;
 
+/* Which rows are counted together. */
+typedef struct selection {
+    const char *arch, *kernel, *style;
+    bool others; /* other problems than the default heads of 128, in bf16, with a gate */
+} selection;
+
 typedef struct tally {
     int rows, within[6]; /* registers off by 0, to 4, to 8, to 16, to 32, more */
-    int spills_right;
-    long long missed; /* most bytes of a spill that was not predicted */
+    int wrong;           /* spills that were not expected, or were and are not there */
+    int at_the_cap, spill_there;
+    long long missed; /* most bytes of a spill that was not expected */
 } tally;
 
 static int near_enough(const tally *t) {
@@ -33,13 +40,14 @@ static int near_enough(const tally *t) {
 }
 
 static kkt_prediction predict(const compiled *row) {
-    const kkt_arch *arch = kkt_arch_find("sm90");
+    const kkt_arch *arch = kkt_arch_find(row->arch);
     const kkt_kernel *kernel;
     kkt_values problem, config;
     kkt_footprint footprint;
     kkt_prediction prediction;
     kkt_error err = {0};
     char text[160];
+    assert_non_null(arch);
     assert_int_equal(kkt_kernel_parse(row->kernel, &kernel, &err), KKT_OK);
     const kkt_variant *variant = kkt_kernel_variant(kernel, kkt_style_find(row->style)->id);
     kkt_params_defaults(&kernel->problem, &problem);
@@ -55,6 +63,19 @@ static kkt_prediction predict(const compiled *row) {
     return prediction;
 }
 
+static void count_spills(const kkt_prediction *p, long long spilled, tally *t) {
+    assert_false(p->spills && p->at_the_cap);
+    if (p->at_the_cap) {
+        t->at_the_cap++;
+        t->spill_there += spilled > 0;
+        t->wrong += spilled > KKT_CAP_SPILL_BYTES;
+        return;
+    }
+    t->wrong += p->spills != (spilled > 0);
+    if (!p->spills && spilled > t->missed)
+        t->missed = spilled;
+}
+
 static void count(const compiled *row, tally *t) {
     const kkt_prediction prediction = predict(row);
     const int error = abs(prediction.registers - row->registers);
@@ -66,72 +87,105 @@ static void count(const compiled *row, tally *t) {
               : error <= 16 ? 3
               : error <= 32 ? 4
                             : 5]++;
-    t->spills_right += prediction.spills == (row->spilled > 0);
-    if (!prediction.spills && row->spilled > t->missed)
-        t->missed = row->spilled;
+    count_spills(&prediction, row->spilled, t);
 }
 
-static tally tally_of(const char *kernel, const char *style) {
+static bool selected(const compiled *row, const selection *s) {
+    const bool ws = strcmp(row->style, "warp_specialized") == 0;
+    return strcmp(row->arch, s->arch) == 0 && strcmp(row->kernel, s->kernel) == 0 &&
+           strcmp(row->style, s->style) == 0 &&
+           (ws || (strcmp(row->problem, "-") != 0) == s->others);
+}
+
+static tally tally_of(selection s) {
     tally t = {0};
     compiled row;
-    FILE *file = fopen(KKT_TEST_DATA "/golden/gdn_registers_sm90.txt", "r");
+    FILE *file = fopen(KKT_TEST_DATA "/golden/gdn_registers.txt", "r");
     assert_non_null(file);
-    while (fscanf(file, "%31s %31s %d %lld %79s %159s", row.kernel, row.style, &row.registers,
-                  &row.spilled, row.problem, row.config) == 6)
-        if (strcmp(row.kernel, kernel) == 0 && strcmp(row.style, style) == 0)
+    while (fscanf(file, "%7s %31s %31s %d %lld %79s %159s", row.arch, row.kernel, row.style,
+                  &row.registers, &row.spilled, row.problem, row.config) == 7)
+        if (selected(&row, &s))
             count(&row, &t);
     assert_int_equal(fclose(file), 0);
-    print_message(
-        "%-10s %-16s %3d variants; registers off by 0: %d, to 4: %d, to 8: %d, to 16: %d, "
-        "to 32: %d, more: %d; spills right for %d, missed up to %lld bytes\n",
-        kernel, style, t.rows, t.within[0], t.within[1], t.within[2], t.within[3], t.within[4],
-        t.within[5], t.spills_right, t.missed);
+    print_message("| %s%s, %s, %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %lld |\n",
+                  s.arch, s.others ? " (others)" : "", s.kernel, s.style, t.rows, t.within[0],
+                  t.within[1], t.within[2], t.within[3], t.within[4], t.within[5], t.wrong,
+                  t.at_the_cap, t.spill_there, t.missed);
     return t;
+}
+
+static void print_head(void) {
+    print_message("| kernel, style | variants | registers exact | within 4 | 8 | 16 | 32 | more | "
+                  "spills wrong | at the cap | spill there | most bytes missed |\n");
 }
 
 /* Roles declare their registers, so that these are exact. */
 static void warp_specialized_ones_are_exact(void **state) {
     (void)state;
     const char *const kernels[] = {"gdn_fwd", "gdn_fwd_t"};
+    print_head();
     for (int i = 0; i < 2; i++) {
-        const tally t = tally_of(kernels[i], "warp_specialized");
+        const tally t = tally_of((selection){"sm90", kernels[i], "warp_specialized", false});
         assert_true(t.rows >= 60);
         assert_int_equal(t.within[0], t.rows);
-        assert_int_equal(t.spills_right, t.rows);
+        assert_int_equal(t.wrong, 0);
+        assert_int_equal(t.at_the_cap, 0);
     }
 }
 
-static void tables_in_fragments_are_near(void **state) {
-    (void)state;
-    const char *const kernels[] = {"gdn_fwd", "gdn_fwd_t"}, *const styles[] = {"fragment",
-                                                                               "pipelined"};
-    int rows = 0, near = 0, right = 0;
+static const char *const fused[] = {"gdn_fwd", "gdn_fwd_t"}, *const fragments[] = {"fragment",
+                                                                                   "pipelined"};
+
+static tally sum_of_fused(const char *arch, bool others) {
+    tally sum = {0};
     for (int i = 0; i < 4; i++) {
-        const tally t = tally_of(kernels[i % 2], styles[i / 2]);
-        rows += t.rows;
-        near += near_enough(&t);
-        right += t.spills_right;
-        assert_true(t.missed <= 64);
+        const tally t = tally_of((selection){arch, fused[i % 2], fragments[i / 2], others});
+        sum.rows += t.rows;
+        for (int n = 0; n < 6; n++)
+            sum.within[n] += t.within[n];
+        sum.wrong += t.wrong;
+        sum.at_the_cap += t.at_the_cap;
+        sum.missed = t.missed > sum.missed ? t.missed : sum.missed;
     }
-    assert_true(rows >= 500);
-    assert_true(near * 100 >= rows * 95);
-    assert_true(right * 100 >= rows * 97);
+    return sum;
+}
+
+/* What spills is told of every variant, or that nothing can tell. */
+static void tables_in_fragments_are_told(void **state) {
+    (void)state;
+    const tally t = sum_of_fused("sm90", false);
+    assert_true(t.rows >= 750);
+    assert_true(near_enough(&t) * 100 >= t.rows * 95);
+    assert_int_equal(t.wrong, 0);
+    assert_true(t.at_the_cap * 100 <= t.rows * 20);
+}
+
+/* Other heads, types and architectures, to which nothing was fitted. */
+static void others_are_near(void **state) {
+    (void)state;
+    const tally t = sum_of_fused("sm90", true);
+    assert_true(t.rows >= 300);
+    assert_true(near_enough(&t) * 100 >= t.rows * 75);
+    assert_true(t.wrong * 100 <= t.rows * 3);
 }
 
 static void steps_through_hbm_are_near(void **state) {
     (void)state;
     const char *const kernels[] = {"gdn_wu", "gdn_state", "gdn_output"};
     for (int i = 0; i < 3; i++) {
-        const tally t = tally_of(kernels[i], "materialized");
+        const tally t = tally_of((selection){"sm90", kernels[i], "materialized", false});
         assert_true(t.rows >= 30);
-        assert_true(near_enough(&t) * 100 >= t.rows * 85);
+        assert_true(near_enough(&t) * 100 >= t.rows * 80);
+        assert_true(t.wrong * 100 <= 3 * t.rows);
     }
+    tally_of((selection){"sm90", "gdn_state", "materialized", true});
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warp_specialized_ones_are_exact),
-        cmocka_unit_test(tables_in_fragments_are_near),
+        cmocka_unit_test(tables_in_fragments_are_told),
+        cmocka_unit_test(others_are_near),
         cmocka_unit_test(steps_through_hbm_are_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

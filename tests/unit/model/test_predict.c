@@ -222,6 +222,30 @@ static void test_launch_bounds(void **state) {
     }
 }
 
+/* Between the least registers and enough of them nobody knows, and the reason says so. */
+static void test_at_the_cap(void **state) {
+    (void)state;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    static const struct {
+        int min_blocks;
+        bool spills, at_the_cap;
+    } cases[] = {{0, false, false}, {3, false, true}, {4, true, false}}; /* 255, 168, 128 */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char reason[400];
+        kkt_footprint fp = solver(32768, 16, 64, 1024);
+        fp.threads = 128;
+        fp.min_blocks = cases[i].min_blocks;
+        fp.roles[0].threads = 128;
+        fp.roles[0].least_registers = 150;
+        fp.roles[0].enough_registers = 180;
+        kkt_prediction p = predict(&fp, "h200");
+        assert_int_equal(p.spills, cases[i].spills);
+        assert_int_equal(p.at_the_cap, cases[i].at_the_cap);
+        kkt_prediction_reason(&fp, arch, kkt_device_first(arch), &p, reason, sizeof reason);
+        assert_int_equal(strstr(reason, "may spill") != NULL, cases[i].at_the_cap);
+    }
+}
+
 static void test_infeasible_and_reasons(void **state) {
     (void)state;
     const kkt_arch *arch = kkt_arch_find("sm89");
@@ -298,6 +322,37 @@ static void test_rates_of_an_architecture(void **state) {
     assert_true(by_mma > 3.9 * by_tensor && by_mma < 4.1 * by_tensor);
 }
 
+/* 264 blocks that stay, two an SM of an H200, and that many chunks in all. */
+static double turns_us(int64_t chunks, double hbm_bytes, double steps) {
+    kkt_footprint fp = {.style = KKT_STYLE_FRAGMENT,
+                        .tokens = 1,
+                        .blocks = 264,
+                        .chunks_per_block = (chunks + 263) / 264,
+                        .all_chunks = (double)chunks,
+                        .threads = 128,
+                        .min_blocks = 2,
+                        .hbm_read_bytes = hbm_bytes * (double)chunks};
+    kkt_footprint_role(&fp, "all", 128);
+    kkt_footprint_step(&fp, KKT_STEP_PRODUCT, steps, 0);
+    return predict(&fp, "h200").predicted_us;
+}
+
+/* What the last turn of persistent blocks asks of memory is its chunks'; how long it takes a block
+ * is not less with few of them. */
+static void test_turns(void **state) {
+    (void)state;
+    const double launch_us = turns_us(264, 0, 0);
+    const double by_memory = turns_us(3 * 264, 1e6, 1) - launch_us;
+    const double less_memory = turns_us(2 * 264 + 66, 1e6, 1) - launch_us;
+    assert_true(fabs(less_memory / by_memory - 2.25 / 3) < 0.01);
+    const double by_chain = turns_us(3 * 264, 1, 1000) - launch_us;
+    const double less_chain = turns_us(2 * 264 + 66, 1, 1000) - launch_us;
+    assert_true(fabs(less_chain / by_chain - 1) < 0.01);
+    const double both = turns_us(3 * 264, 20e3, 200) - launch_us;
+    const double less = turns_us(2 * 264 + 66, 20e3, 200) - launch_us;
+    assert_true(less < both && less > 0.8 * both);
+}
+
 static void test_buffers(void **state) {
     (void)state;
     kkt_footprint fp = {0};
@@ -327,9 +382,11 @@ int main(void) {
         cmocka_unit_test(test_role_registers),
         cmocka_unit_test(test_role_declarations),
         cmocka_unit_test(test_launch_bounds),
+        cmocka_unit_test(test_at_the_cap),
         cmocka_unit_test(test_infeasible_and_reasons),
         cmocka_unit_test(test_time_limiters),
         cmocka_unit_test(test_rates_of_an_architecture),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_limiter_names),
     };
