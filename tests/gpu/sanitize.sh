@@ -76,6 +76,9 @@ for tool in memcheck racecheck synccheck; do
         --config share=value_head,couple=bf16x3,inverse=recursive
     clean "$tool" --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count "$count" \
         --config warps_per_head=2,couple=bf16x3,inverse=recursive
+    # Warps that meet at instructions of their own: K K^T goes where K is still read.
+    clean "$tool" --problem tokens=300,heads_k=1,heads_v=4 --count 3 --config \
+        mma=mma_sync,persistent=0,heads_per_block=2,threads=64,store=direct,couple=fp16,inverse=recursive
     # More units than persistent blocks, so that some go round.
     clean "$tool" --problem tokens=2600,heads_k=4,heads_v=16,dk=64 --count "$count" \
         --config persistent=1,chunk=16,couple=bf16x3
