@@ -9,7 +9,7 @@
 static const kkt_option options[] = {
     KKT_OPTION_ARCH,
     KKT_OPTION_DEVICE,
-    {"--style", "NAME", "write style; default the kernel's first"},
+    {"--style", "NAME", "write style; default the kernel's first (that applies)"},
     {"--problem", "K=V,...", "problem; keys that are left out keep their default"},
     {"--config", "K=V,...",
      "configuration; parameters that are left out keep their default; without it, where the "

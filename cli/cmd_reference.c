@@ -348,7 +348,8 @@ static const kkt_option options[] = {
     {"--in", "DIR", "folder of the inputs, NAME.npy each"},
     {"--out", "DIR", "folder the result is written to; not needed to judge one"},
     {"--dtype", "T", "type of the result: bf16 (u2), fp16, fp32, fp64; default fp64"},
-    {"--compare", "FILE", "a result to judge (or its folder); default: t.npy among the inputs"},
+    {"--compare", "FILE",
+     "a result to judge (or its folder); default: the result's file among the inputs (t.npy, ...)"},
     KKT_OPTION_JSON,
 };
 
@@ -356,9 +357,10 @@ const kkt_command kkt_cmd_reference = {
     .name = "reference",
     .operands = "KERNEL",
     .summary = "the double-precision result of your own inputs, and a verdict on your own result",
-    .details = "kkt_solve reads k, beta and, where gated, g (cu_seqlens for packed sequences), or\n"
-               "l.npy: the strictly lower matrices [...,C,C] themselves. A t.npy among the inputs\n"
-               "is a result to be judged. f2, f4, f8, or bf16 as u2.",
+    .details =
+        "Reads each of the kernel's inputs from NAME.npy (with a kernel's name, --help lists\n"
+        "them): f2, f4, f8, or bf16 as u2. A result of that name among them is judged.\n"
+        "kkt_solve takes l.npy, too: the strictly lower matrices [...,C,C] themselves.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run_reference,

@@ -56,6 +56,35 @@ static void print_table(const kkt_param_table *table, FILE *out) {
     }
 }
 
+/* The files that a command reads and writes, by a default problem's shapes. */
+static void print_tensors(const kkt_kernel *kernel, FILE *out) {
+    kkt_tensor tensors[KKT_TENSORS_MAX];
+    kkt_values problem, config;
+    kkt_params_defaults(&kernel->problem, &problem);
+    kkt_params_defaults(&kernel->variants[0]->params, &config);
+    const int count = kernel->tensors ? kernel->tensors(&problem, &config, tensors) : 0;
+    if (count > 0)
+        fprintf(out, "\nfiles of %s (shapes of the default problem):\n", kernel->name);
+    for (int i = 0; i < count; i++) {
+        const kkt_tensor *t = &tensors[i];
+        if (t->role == KKT_TENSOR_WORKSPACE)
+            continue;
+        fprintf(out, "  %s.npy  %s%s, %s [", t->name,
+                t->role == KKT_TENSOR_OUTPUT ? "output" : "input",
+                t->optional ? " that may be left out" : "", kkt_dtype_name(t->dtype));
+        for (int d = 0; d < t->rank; d++)
+            fprintf(out, "%s%" PRId64, d ? ", " : "", t->dims[d]);
+        fprintf(out, "]\n");
+    }
+}
+
+static bool has_option(const kkt_command *command, const char *name) {
+    for (size_t i = 0; i < command->option_count; i++)
+        if (strcmp(command->options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 void kkt_kernel_help(const kkt_command *command, int argc, char *const *argv, FILE *out) {
     const kkt_kernel *kernel = NULL;
     for (int i = 0; i < argc && !kernel; i++)
@@ -63,6 +92,8 @@ void kkt_kernel_help(const kkt_command *command, int argc, char *const *argv, FI
             kernel = NULL;
     if (!kernel || !takes(command, "--problem"))
         return;
+    if (has_option(command, "--in"))
+        print_tensors(kernel, out);
     fprintf(out, "\nproblem keys of %s:\n", kernel->name);
     print_table(&kernel->problem, out);
     for (size_t i = 0; i < kernel->variant_count && takes(command, "--config"); i++) {

@@ -231,7 +231,8 @@ static void print_macros(const kkt_view *view, const kkt_pipeline *pipeline) {
         if (curve) {
             printf("at which %s takes least time; its table has every C\n", curve->pipeline->name);
         } else {
-            printf("which stands until a pipeline is timed with each C; its table has every C\n");
+            printf("which stands until a pipeline is timed on it with each C; its table has every "
+                   "C\n");
         }
     }
 }

@@ -21,6 +21,13 @@ const char *kkt_content_real(double value, char out[32]) {
     return out;
 }
 
+const char *kkt_content_words(const char *name, kkt_arena *arena) {
+    char *copy = kkt_arena_strdup(arena, name != NULL ? name : "-");
+    for (char *at = copy; *at != '\0'; at++)
+        *at = *at == '_' ? ' ' : *at;
+    return copy;
+}
+
 const char *kkt_content_interval(double low, double high, char out[80]) {
     enum { DIGITS = 7 }; /* what a sample, a 32-bit float, holds */
     char ends[2][32];
@@ -117,10 +124,14 @@ const char *kkt_content_config(const kkt_view *view, const kkt_entry *entry, kkt
 }
 
 static void add_shared(const kkt_view *view, const kkt_entry *first, kkt_document *document) {
-    kkt_document_paragraph(
-        document, "Common to all problems below: %s. Common to all configurations below: %s.",
-        short_text(view, first->kernel, TEXT_PROBLEM, first->problem, true, document->arena),
-        short_text(view, first->kernel, TEXT_CONFIG, first->config, true, document->arena));
+    const char *problem =
+        short_text(view, first->kernel, TEXT_PROBLEM, first->problem, true, document->arena);
+    const char *config =
+        short_text(view, first->kernel, TEXT_CONFIG, first->config, true, document->arena);
+    const bool same = strcmp(config, "nothing") != 0;
+    kkt_document_paragraph(document, "Common to all problems below: %s.%s%s%s", problem,
+                           same ? " Common to all configurations below: " : "", same ? config : "",
+                           same ? "." : "");
 }
 
 static void add_summary(const kkt_view *view, kkt_document *document) {

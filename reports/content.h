@@ -53,6 +53,8 @@ const char *kkt_content_real(double value, char out[32]);
 /* "382.9 to 383.1": with the digits that tell the ends apart; one number where nothing does. `out`
  * is returned. */
 const char *kkt_content_interval(double low, double high, char out[80]);
+/* A name in words ("shared bandwidth"), so that a narrow column can break it; "-" for NULL. */
+const char *kkt_content_words(const char *name, kkt_arena *arena);
 /* Whether an entry has the chunk size that stands for its kernel and problem. */
 bool kkt_content_stands(const kkt_view *view, const kkt_entry *entry);
 /* Whether a kernel's entries have chunk sizes. */

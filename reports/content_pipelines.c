@@ -14,14 +14,6 @@ static void cell_us(kkt_document *document, kkt_row *row, double us) {
     kkt_document_cell(document, row, "%s", kkt_content_real(us, text));
 }
 
-/* A name in words, so that a narrow column can break it; "-" where there is none. */
-static const char *words(const char *name, kkt_arena *arena) {
-    char *copy = kkt_arena_strdup(arena, name != NULL ? name : "-");
-    for (char *at = copy; *at != '\0'; at++)
-        *at = *at == '_' ? ' ' : *at;
-    return copy;
-}
-
 /* What tells a curve's problem from those of its pipeline's others. */
 static const char *short_problem(const kkt_view *view, const kkt_curve *curve, kkt_arena *arena) {
     kkt_text out = {0};
@@ -79,7 +71,7 @@ static void add_point(const kkt_view *view, const kkt_curve *curve, const kkt_cu
         kkt_text_add(&styles, m > 0 ? " + " : "");
         if (end - m > 1)
             kkt_text_printf(&styles, "%zu ", end - m);
-        kkt_text_add(&styles, words(style, document->arena));
+        kkt_text_add(&styles, kkt_content_words(style, document->arena));
     }
     kkt_document_cell(document, row, "%s", short_problem(view, curve, document->arena));
     kkt_content_chunk(document, row, point->chunk);
@@ -95,7 +87,7 @@ static void add_point(const kkt_view *view, const kkt_curve *curve, const kkt_cu
                           ? kkt_content_interval(point->run->low_us, point->run->high_us, interval)
                           : "-");
     cell_us(document, row, point->hbm_bytes_per_token);
-    kkt_document_cell(document, row, "%s", words(point->limiter, document->arena));
+    kkt_document_cell(document, row, "%s", kkt_content_words(point->limiter, document->arena));
     kkt_document_cell(document, row, "%s", kkt_curve_provenance(point));
     kkt_text_free(&styles);
 }
@@ -168,7 +160,8 @@ static void add_cost(const kkt_view *view, const kkt_entry *entry, kkt_document 
     int blocks;
     kkt_limiter limiter = kkt_scene_blocks(&scene, entry, &blocks);
     row->strong = kkt_content_stands(view, entry);
-    kkt_document_cell(document, row, "%s, %s", entry->kernel, words(entry->style, document->arena));
+    kkt_document_cell(document, row, "%s, %s", entry->kernel,
+                      kkt_content_words(entry->style, document->arena));
     kkt_content_chunk(document, row, entry->chunk);
     kkt_document_cell(document, row, "%d", entry->threads);
     if (compiled)
@@ -184,14 +177,15 @@ static void add_cost(const kkt_view *view, const kkt_entry *entry, kkt_document 
         kkt_document_cell(document, row, "%d", blocks);
     else
         kkt_document_cell(document, row, "-");
-    kkt_document_cell(document, row, "%s",
-                      words(blocks >= 0 ? kkt_limiter_name(limiter) : NULL, document->arena));
+    kkt_document_cell(
+        document, row, "%s",
+        kkt_content_words(blocks >= 0 ? kkt_limiter_name(limiter) : NULL, document->arena));
     cell_us(document, row, entry->hbm_bytes_per_token);
     cell_us(document, row,
             entry->hbm_bytes_counted / (double)kkt_pair_integer(entry->problem, "tokens", 1));
     cell_us(document, row, entry->predicted_us);
     cell_us(document, row, entry->time_us);
-    kkt_document_cell(document, row, "%s", words(entry->limiter, document->arena));
+    kkt_document_cell(document, row, "%s", kkt_content_words(entry->limiter, document->arena));
     kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
 }
 

@@ -50,7 +50,7 @@ static void add_times(const kkt_entry *entry, kkt_document *document, kkt_row *r
     kkt_document_cell(document, row, "%s", interval);
     kkt_content_cell_real(document, row,
                           measured ? entry->hbm_bytes / entry->time_us / 1e3 : (double)NAN);
-    kkt_document_cell(document, row, "%s", entry->limiter != NULL ? entry->limiter : "-");
+    kkt_document_cell(document, row, "%s", kkt_content_words(entry->limiter, document->arena));
     kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
 }
 

@@ -31,6 +31,9 @@ has "$out" "1 to 4194304; default 4096"
 has "$out" "parameters of gemm, style warp_specialized:"
 has "$out" "cooperative, ping_pong; default cooperative"
 has "$out" "default 0; has an effect where routine is lt_matmul"
+[[ $out != *"files of gemm"* ]] || die "explain reads no files"
+expect 0 reference gemm --help
+has "$out" "c.npy  output, fp16 [4096, 4096]"
 expect 0 lookup --arch sm90 kkt_solve --help
 has "$out" "problem keys of kkt_solve:"
 [[ $out != *"parameters of"* ]] || die "a look-up takes no configuration"

@@ -45,6 +45,21 @@ static void digits_that_no_sample_has_are_left_out(void **state) {
     kkt_text_free(&json);
 }
 
+/* Names are words in every table, and what is common to nothing is not mentioned. */
+static void names_are_words(void **state) {
+    fixture *f = *state;
+    add_measured(f, "", "chunk=64,threads=128", 99, 100, 101);
+    add_measured(f, "tokens=8192", "chunk=32,threads=64", 29, 30, 31);
+    kkt_view view = make_view(f);
+    kkt_text page = render(f, &view, "markdown");
+    assert_null(strstr(kkt_text_get(&page), "shared\\_bandwidth |"));
+    assert_non_null(strstr(kkt_text_get(&page), "shared bandwidth |"));
+    assert_non_null(strstr(kkt_text_get(&page), "Common to all problems below: "));
+    assert_null(strstr(kkt_text_get(&page), "configurations below: nothing"));
+    kkt_text_free(&page);
+    assert_string_equal(kkt_content_words(NULL, f->arena), "-");
+}
+
 /* A kernel that the program does not know, without a chunk size. */
 static void kernels_without_chunks_are_told_without(void **state) {
     fixture *f = *state;
@@ -76,6 +91,7 @@ int main(void) {
         cmocka_unit_test(intervals_keep_their_ends_apart),
         cmocka_unit_test(reals_have_three_digits_and_no_exponent),
         cmocka_unit_test_setup_teardown(digits_that_no_sample_has_are_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_are_words, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_without_chunks_are_told_without, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
