@@ -58,8 +58,8 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     (void)arch;
     const int64_t rows = config->v[THREADS] * config->v[ROWS_PER_THREAD];
     if (config->v[ROWS_PER_THREAD] > 1 && rows > problem->v[ROWS]) {
-        kkt_reason(reason, size, "a block of %lld rows is more than there are: %lld", (long long)rows,
-                 (long long)problem->v[ROWS]);
+        kkt_reason(reason, size, "a block of %lld rows is more than there are: %lld",
+                   (long long)rows, (long long)problem->v[ROWS]);
         return false;
     }
     return true;
