@@ -139,14 +139,42 @@ static void registers_are_traded_within_the_launch(void **state) {
 static void clusters_share_their_loads(void **state) {
     (void)state;
     const double tile_a = 128.0 * 64 * 2, tile_b = 256.0 * 64 * 2, steps = 32.0 * 16 * 64;
-    kkt_footprint fp = footprint_of("", "cluster_m=1");
-    assert_true(fp.l2_read_bytes == steps * (tile_a + tile_b));
-    fp = footprint_of("", "cluster_m=2");
+    kkt_footprint fp = footprint_of("", "cluster_m=2");
     assert_true(fp.l2_read_bytes == steps * (tile_a + tile_b / 2));
+    fp = footprint_of("", "cluster_m=1,cluster_n=2");
+    assert_true(fp.l2_read_bytes == steps * (tile_a / 2 + tile_b));
     fp = footprint_of("", "cluster_m=2,cluster_n=2");
     assert_true(fp.l2_read_bytes == steps * (tile_a / 2 + tile_b / 2));
     assert_true(fp.tensor_flop == 2.0 * 4096 * 4096 * 4096);
     assert_true(fp.hbm_write_bytes == 4096.0 * 4096 * 2);
+}
+
+/* Without clusters two SMs side by side have tiles below one another, and so one of b; one column
+ * further where tiles come row by row, and then one of a. */
+static void neighbours_are_answered_together(void **state) {
+    (void)state;
+    const double tile_a = 128.0 * 64 * 2, tile_b = 256.0 * 64 * 2, steps = 32.0 * 16 * 64;
+    kkt_footprint fp = footprint_of("", "cluster_m=1");
+    assert_true(fp.l2_read_bytes == steps * (tile_a + tile_b / 2));
+    fp = footprint_of("", "cluster_m=1,raster=1");
+    assert_true(fp.l2_read_bytes == steps * (tile_a / 2 + tile_b));
+    fp = footprint_of("m=128", "cluster_m=1");
+    assert_true(fp.l2_read_bytes == 16.0 * 64 * (tile_a / 2 + tile_b));
+    fp = footprint_of("m=128,n=256", "cluster_m=1");
+    assert_true(fp.l2_read_bytes == 64 * (tile_a + tile_b));
+}
+
+/* A block a tile: four rounds of 132 for 512, the last one not full; blocks that stay and take
+ * tiles have as many turns. */
+static void blocks_come_whole(void **state) {
+    (void)state;
+    kkt_footprint fp = footprint_of("", "persistent=0");
+    assert_int_equal(fp.blocks, 512);
+    assert_int_equal(fp.chunks_per_block, 64);
+    assert_true(fp.all_chunks == 0);
+    fp = footprint_of("", "");
+    assert_int_equal(fp.blocks, 132);
+    assert_true(fp.all_chunks == 512.0 * 64);
 }
 
 /* 256 tiles of 256 x 256, 66 at a time: four waves. Both matrices are more than L2 holds; at half
@@ -221,6 +249,8 @@ int main(void) {
         cmocka_unit_test(shared_memory_is_that_of_the_layout),
         cmocka_unit_test(registers_are_traded_within_the_launch),
         cmocka_unit_test(clusters_share_their_loads),
+        cmocka_unit_test(neighbours_are_answered_together),
+        cmocka_unit_test(blocks_come_whole),
         cmocka_unit_test(each_wave_reads_its_rows_and_columns),
         cmocka_unit_test(the_grid_has_a_block_an_sm_or_a_tile),
         cmocka_unit_test(boxes_are_a_block_s_share),
