@@ -92,7 +92,7 @@ typedef struct sharing {
 
 static sharing blocks_a_read(const kkt_gemm_ws *s) {
     sharing out = {(double)s->cluster_n, (double)s->cluster_m};
-    if (s->cluster == 1 && s->rows > 1 && s->raster > 1)
+    if (s->cluster == 1 && s->rows > 1 && (s->raster > 1 || s->columns == 1))
         out.b = 2;
     else if (s->cluster == 1 && s->columns > 1)
         out.a = 2;

@@ -257,8 +257,13 @@ static bool grid_fits(const kkt_gemm_ws *s, char *reason, size_t size) {
                    (long long)s->raster, RASTER, (long long)s->rows);
         return false;
     }
+    if (s->raster != RASTER && s->columns == 1) {
+        kkt_reason(reason, size, "raster %lld does as %d: there is one column of clusters' tiles",
+                   (long long)s->raster, RASTER);
+        return false;
+    }
     if (!s->persistent && s->cluster > 2) {
-        snprintf(
+        kkt_reason(
             reason, size,
             "persistent=0: the device holds %lld blocks in clusters of %lld, and the next ones "
             "wait for a whole tile",

@@ -77,6 +77,7 @@ static void says_why_a_configuration_is_refused(void **state) {
         {"sm90", "m=128,n=1024", "persistent=0", "persistent=0 changes nothing"},
         {"sm90", "", "cluster_n=2,persistent=0", "120 blocks in clusters of 4"},
         {"sm90", "m=128,n=8192", "cluster_m=1,raster=16", "raster 16 does as 8"},
+        {"sm90", "m=8192,n=256", "raster=4", "one column"},
         {"sm90", "", "bn=128,store_panels=4", "store_panels 4"},
         {"sm90", "", "split_k=2,store_panels=2", "store_panels 2"},
         {"sm90", "", "split_k=2,store=tma,store_panels=1", "are not staged"},
@@ -158,6 +159,8 @@ static void neighbours_are_answered_together(void **state) {
     assert_true(fp.l2_read_bytes == steps * (tile_a + tile_b / 2));
     fp = footprint_of("", "cluster_m=1,raster=1");
     assert_true(fp.l2_read_bytes == steps * (tile_a / 2 + tile_b));
+    fp = footprint_of("n=256", "cluster_m=1,raster=1");
+    assert_true(fp.l2_read_bytes == 32.0 * 64 * (tile_a + tile_b / 2));
     fp = footprint_of("m=128", "cluster_m=1");
     assert_true(fp.l2_read_bytes == 16.0 * 64 * (tile_a / 2 + tile_b));
     fp = footprint_of("m=128,n=256", "cluster_m=1");
