@@ -27,6 +27,7 @@ static void add_prediction(kkt_json *out, const kkt_prediction *p) {
     kkt_json_add_string(out, "limiter", kkt_limiter_name(p->limiter));
     kkt_json_add_bool(out, "feasible", p->infeasible == KKT_FEASIBLE);
     kkt_json_add_bool(out, "spills", p->spills);
+    kkt_json_add_bool(out, "may_spill", p->at_the_cap);
     kkt_json_add_real(out, "chain_steps", p->chain_steps);
     kkt_json_add_real(out, "lower_bound_us", p->lower_bound_us);
     kkt_json_add_real(out, "predicted_us", p->predicted_us);

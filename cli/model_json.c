@@ -212,6 +212,7 @@ static void add_missing(kkt_json *row, const kkt_style_row *style) {
         kkt_json_add_string(row, unknown[i], NULL);
     kkt_json_add_bool(row, "feasible", false);
     kkt_json_add_bool(row, "spills", false);
+    kkt_json_add_bool(row, "may_spill", false);
     kkt_json_add_bool(row, "calibrated", false);
     kkt_json_add_string(row, "reason", style->missing);
 }
@@ -242,6 +243,7 @@ static void add_style(void *context, const kkt_style_row *style) {
     kkt_json_add_string(row, "occupancy_limiter", kkt_limiter_name(p->occupancy.limiter));
     kkt_json_add_bool(row, "feasible", p->infeasible == KKT_FEASIBLE);
     kkt_json_add_bool(row, "spills", p->spills);
+    kkt_json_add_bool(row, "may_spill", p->at_the_cap);
     kkt_json_add_string(row, "limiter", kkt_limiter_name(p->limiter));
     kkt_json_add_string(row, "reason", reason);
     kkt_json_add_real(row, "chain_steps", p->chain_steps);

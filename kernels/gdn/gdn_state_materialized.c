@@ -126,10 +126,12 @@ static expected by_accumulators(double live, double limit) {
                                                       : NEVER};
 }
 
-static void registers(const int64_t *c, int64_t dk, kkt_footprint *fp) {
+static void registers(const int64_t *c, const kkt_attention *a, kkt_footprint *fp) {
     const double limit = fp->threads > 256 ? 168 : 255;
-    const double live = (double)(c[WARP_DV] * (dk + c[CHUNK])) / 32;
-    const expected e = dk == 128 ? as_compiled(c, fp->threads) : by_accumulators(live, limit);
+    const double live = (double)(c[WARP_DV] * (a->dk + c[CHUNK])) / 32;
+    expected e = a->dk == 128 ? as_compiled(c, fp->threads) : by_accumulators(live, limit);
+    if (!a->gated && e.spills == ALWAYS) /* without decays there are some registers more */
+        e.spills = PERHAPS;
     kkt_role *role = &fp->roles[0];
     kkt_gdn_registers_taken(fp, 0, e.taken);
     role->least_registers = e.spills == ALWAYS ? limit + 1 : e.taken < limit ? e.taken : limit;
@@ -178,7 +180,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_footprint_role(out, "copy", (int)c[COPY_WARPS] * 32);
     kkt_gdn_register_table(out, "state", a.dk, block_dv, 0);
     kkt_gdn_register_table(out, "v_new", chunk, block_dv, 0);
-    registers(c, a.dk, out);
+    registers(c, &a, out);
 
     const double items = (double)chunks * (double)(a.heads_v * splits);
     out->tensor_flop = items * 4 * (double)(chunk * a.dk * block_dv);

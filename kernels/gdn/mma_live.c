@@ -80,7 +80,7 @@ int64_t kkt_gdn_mma_chain_live(const kkt_gdn_mma *m, int64_t stages, bool substi
         /* The scores with two steps' operands; S^T K^T, which need not wait for them, with its
          * own. */
         making = values + sums_of(scores) + 2 * OPERAND * (m->strips + scores.strips) +
-                 2 * OPERAND * (row_tiles + 1) + 4 * OPERAND;
+                 2 * OPERAND * (row_tiles + 1) + 6 * OPERAND;
     }
     /* X^T, and V'^T in two parts. */
     const int64_t solving = substitute ? (early ? values : 0) + 2 * values + 4 * OPERAND : 0;

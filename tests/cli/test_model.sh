@@ -46,7 +46,7 @@ json 'all(sum(l["parts"].values()) == l["total"] for l in d["layouts"])'
 json '({l["name"] for l in d["layouts"]} >= {"seed_warp_specialized", "flashqla_fwd",
     "flashqla_kkt_solve", "kkt_solve_materialized", "gdn_fwd_fragment", "gdn_fwd_warp_specialized"})'
 json '(all({"kernel", "style", "chunk", "config", "threads", "registers", "smem_bytes",
-    "hbm_bytes_per_token", "hbm_bytes", "blocks_per_sm", "feasible", "spills", "limiter", "reason",
+    "hbm_bytes_per_token", "hbm_bytes", "blocks_per_sm", "feasible", "spills", "may_spill", "limiter", "reason",
     "chain_steps", "lower_bound_us", "predicted_us"} <= set(s) for s in d["styles"]))'
 json '(all(s["limiter"] in ("registers shared_memory threads blocks barriers hbm l2 shared_bandwidth "
     "tensor fp32 issue latency").split() for s in d["styles"] if s["calibrated"]))'

@@ -167,6 +167,13 @@ static void others_are_near(void **state) {
     assert_true(t.rows >= 300);
     assert_true(near_enough(&t) * 100 >= t.rows * 75);
     assert_true(t.wrong * 100 <= t.rows * 3);
+    const char *const archs[] = {"sm80", "sm89"};
+    for (int i = 0; i < 2; i++) {
+        const tally other = sum_of_fused(archs[i], false);
+        assert_true(other.rows >= 60);
+        assert_true(near_enough(&other) * 100 >= other.rows * 75);
+        assert_true(other.wrong * 100 <= other.rows * 5);
+    }
 }
 
 static void steps_through_hbm_are_near(void **state) {

@@ -157,9 +157,11 @@ static errors errors_of(kkt_style_id style) {
         kkt_json_close(line);
     }
     assert_int_equal(fclose(file), 0);
-    print_message("| gemm, %s | %d | %d | %d | %d | %d | %d | %+.0f to %+.0f %% |\n",
-                  kkt_style_get(style)->name, all.rows, all.within[0], all.within[1], all.within[2],
-                  all.within[3], all.within[4], 100 * (all.least - 1), 100 * (all.most - 1));
+    if (all.rows > 0)
+        print_message("| gemm, %s | %d | %d | %d | %d | %d | %d | %+.0f to %+.0f %% |\n",
+                      kkt_style_get(style)->name, all.rows, all.within[0], all.within[1],
+                      all.within[2], all.within[3], all.within[4], 100 * (all.least - 1),
+                      100 * (all.most - 1));
     return all;
 }
 
