@@ -54,6 +54,7 @@ typedef struct kkt_time_constants {
     double start_share;    /* of the first round of blocks that come and go, four an SM */
     double run_cost_bytes; /* what beginning a run of neighbouring bytes costs memory, in bytes */
     double load_latency_cycles;
+    double line_cycles; /* that a line's place in L1 is taken until it is there, all SMs loading */
     double step_cycles[KKT_STEP_KIND_COUNT]; /* latency of one dependent step */
     double fma_cycles;                       /* of each element of a step's chain */
     double instruction_cycles; /* from one instruction of a warp to its next, at 64 registers a

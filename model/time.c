@@ -13,6 +13,8 @@
 /* Bytes a clock that an SM can take from L2 at the very most (the width of its port). */
 #define L2_PORT_BYTES 64.0
 
+#define LINE_BYTES 128.0
+
 /* Cycles that no implementation of a step can undercut: substitution in registers is one dependent
  * FMA a row; a tensor product cannot return before its pipeline is through; a load from memory
  * takes longer than an L2 hit. Barriers and stores may be hidden entirely. */
@@ -34,9 +36,10 @@ static double largest(const double *values, int count, int *at) {
 /* Efficiencies, launch, instruction_cycles and overlap: least squares of log(predicted / measured),
  * each family and style weighing alike, over 790 timed configurations of kkt_solve (chunks up to
  * 64), gemm, gemv and the warp-specialized Gated DeltaNet, 2026-11-30; start_share by pairs of
- * kkt_solve that differ in `persistent` alone. tests/unit/engine/test_time_model.c shows the errors
- * that are left. fp32_efficiency was set by hand; the latencies of steps are usual ones. Where a
- * device has no row of its own, these serve to rank. */
+ * kkt_solve that differ in `persistent` alone, line_cycles by those that differ in `carveout`.
+ * tests/unit/engine/test_time_model.c shows the errors that are left. fp32_efficiency was set by
+ * hand; the latencies of steps are usual ones. Where a device has no row of its own, these serve to
+ * rank. */
 static const kkt_time_constants fitted = {
     .l2_efficiency = 0.68,
     .smem_efficiency = 0.83,
@@ -48,6 +51,7 @@ static const kkt_time_constants fitted = {
     .start_share = 0.3,
     .run_cost_bytes = 70,
     .load_latency_cycles = 700,
+    .line_cycles = 1900,
     .step_cycles =
         {
             [KKT_STEP_GLOBAL_LOAD] = 0, /* load_latency_cycles */
@@ -230,6 +234,31 @@ static double run_factor(const kkt_footprint *fp, const kkt_time_constants *k) {
     return fp->run_bytes > 0 ? 1 + k->run_cost_bytes / fp->run_bytes : 1;
 }
 
+/* Shared memory that the driver sets aside: the least choice that holds the resident blocks, or all
+ * that there can be. The choices of all architectures (the CUDA programming guide's tables of
+ * compute capabilities), as far as an architecture goes. */
+static int64_t set_aside_bytes(const kkt_footprint *fp, const kkt_arch *arch,
+                               const kkt_prediction *prediction) {
+    static const short kib[] = {8, 16, 32, 64, 100, 132, 164, 196};
+    const int64_t need = (prediction->smem_bytes + arch->smem_reserved_bytes) *
+                         (int64_t)prediction->occupancy.blocks_per_sm;
+    for (size_t i = 0; fp->carveout_percent < 100 && i < sizeof kib / sizeof *kib; i++)
+        if (need <= kib[i] * INT64_C(1024) && kib[i] * INT64_C(1024) < arch->smem_per_sm_bytes)
+            return kib[i] * INT64_C(1024);
+    return arch->smem_per_sm_bytes;
+}
+
+/* Lines on their way keep a place in L1, which is what shared memory leaves: with few places loads
+ * wait for one another. */
+static double places_us(const kkt_footprint *fp, const kkt_arch *arch, const kkt_device *device,
+                        const kkt_prediction *prediction, const kkt_time_constants *k) {
+    const int64_t left = arch->l1_smem_bytes - set_aside_bytes(fp, arch, prediction);
+    if (fp->l1_lines <= 0 || left <= 0)
+        return 0;
+    const double places = (double)left / LINE_BYTES * device->sm_count.value;
+    return fp->l1_lines * k->line_cycles / places / (device->clock_ghz.value * 1e3);
+}
+
 void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
                       const kkt_device *device, const kkt_time_constants *constants,
                       kkt_prediction *prediction) {
@@ -254,12 +283,14 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
             (cycles * k->tensor_efficiency),
         fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles * k->fp32_efficiency),
         fp->instructions / (arch->register_partitions * cycles * k->issue_efficiency),
+        places_us(fp, arch, device, prediction, k),
         waves * fmax(chain_cycles(fp, k), warp_cycles(fp, prediction, k)) / clock_mhz,
     };
     const int count = (int)(sizeof times / sizeof times[0]);
     int at;
     double longest = largest(times, count, &at);
-    prediction->limiter = (kkt_limiter)(KKT_LIMIT_HBM + at);
+    /* Waiting for a place in L1 is waiting, too. */
+    prediction->limiter = at < count - 2 ? (kkt_limiter)(KKT_LIMIT_HBM + at) : KKT_LIMIT_LATENCY;
     double launches = fp->launches > 0 ? fp->launches : 1;
     double expected = longest > 0 ? together(times, count, k->overlap, longest) : 0;
     if (fp->all_chunks > 0 && fp->chunks_per_block > 1 && (double)fp->blocks > sms)

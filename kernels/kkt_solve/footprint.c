@@ -217,6 +217,15 @@ static double run_of_turns(const int64_t *c, const kkt_footprint *fp) {
     return turns > TURNS_IN_STEP ? run / (written * (1 - TURNS_IN_STEP / turns)) : 0;
 }
 
+/* Lines of beta and g that the threads of the register path load, each a token's. Their tensors'
+ * rows of 64 heads lie two lines apart, and such loads take twice as long as with 32 heads: as if
+ * they shared every second place. */
+static double gate_lines(const int64_t *p, const int64_t *c, int64_t units) {
+    const double lines_apart = (double)p[KKT_SOLVE_HEADS_V] * 4 / 128;
+    const double tensors = p[KKT_SOLVE_GATED] ? 2 : 1;
+    return (double)(units * kkt_solve_span(c)) * tensors * lines_apart;
+}
+
 void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                          kkt_footprint *out) {
     const int64_t *p = problem->v, *c = config->v;
@@ -247,10 +256,13 @@ void kkt_solve_footprint(const kkt_values *problem, const kkt_values *config, co
         attention.heads_v / (c[KKT_SOLVE_SHARE] == KKT_SHARE_VALUE_HEAD ? 1 : s.heads);
     const int64_t row_bytes = groups * 2 * s.dk + attention.heads_v * (s.gated ? 8 : 4);
     out->l2_read_bytes = (double)(attention.tokens * row_bytes);
-    if (kkt_solve_in_registers(c))
+    if (kkt_solve_in_registers(c)) {
         kkt_solve_footprint_registers(p, c, out);
-    else
+        out->l1_lines = gate_lines(p, c, units);
+        out->carveout_percent = (int)c[KKT_SOLVE_CARVEOUT];
+    } else {
         through_shared_memory(&s, c, out);
+    }
     kkt_solve_wavefronts wavefronts;
     kkt_solve_count_wavefronts(p, c, &wavefronts);
     out->smem_wavefronts = (double)units * kkt_solve_total_wavefronts(&wavefronts);

@@ -322,6 +322,34 @@ static void test_rates_of_an_architecture(void **state) {
     assert_true(by_mma > 3.9 * by_tensor && by_mma < 4.1 * by_tensor);
 }
 
+/* Four blocks of 46 KB an SM leave 60 KB of an H200's 256 to L1, those of 50 KB, or all that can be
+ * shared, 28: lines on their way have half as many places. */
+static double places_us(int64_t tile_bytes, int carveout, double lines) {
+    kkt_footprint fp = {.style = KKT_STYLE_MATERIALIZED,
+                        .tokens = 1,
+                        .blocks = 528,
+                        .chunks_per_block = 1,
+                        .threads = 128,
+                        .min_blocks = 4,
+                        .l1_lines = lines,
+                        .carveout_percent = carveout};
+    kkt_footprint_role(&fp, "all", 128)->extra_registers = 60;
+    kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "tile", 1, tile_bytes, 1);
+    const kkt_prediction p = predict(&fp, "h200");
+    assert_int_equal(p.occupancy.blocks_per_sm, 4);
+    assert_int_equal(p.limiter, KKT_LIMIT_LATENCY);
+    return p.predicted_us;
+}
+
+static void test_places_in_l1(void **state) {
+    (void)state;
+    const double none = places_us(46080, 0, 0);
+    const double lines = places_us(46080, 0, 1e8) - none, all = places_us(46080, 100, 1e8) - none;
+    assert_true(fabs(all / lines - 60.0 / 28) < 0.01);
+    assert_true(fabs((places_us(50176, 0, 1e8) - none) / all - 1) < 0.01);
+    assert_true(places_us(46080, 100, 0) == none);
+}
+
 /* 264 blocks that stay, two an SM of an H200, and that many chunks in all. */
 static double turns_us(int64_t chunks, double hbm_bytes, double steps) {
     kkt_footprint fp = {.style = KKT_STYLE_FRAGMENT,
@@ -387,6 +415,7 @@ int main(void) {
         cmocka_unit_test(test_time_limiters),
         cmocka_unit_test(test_rates_of_an_architecture),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_places_in_l1),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_limiter_names),
     };
