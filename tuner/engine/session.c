@@ -74,6 +74,7 @@ kkt_status session_open_task(session *s, const kkt_kernel *kernel, const kkt_var
     if (!kkt_kernel_problem_valid(kernel, &t->problem, reason, sizeof reason)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s: %s", kernel->name, reason);
     }
+    kkt_variant_hash(variant, t->hash);
     t->problem_text = kkt_params_text(s->arena, &kernel->problem, &t->problem);
     return kkt_space_open(kernel, variant, &t->problem, s->options->arch, s->options->device, fixed,
                           &t->space, err);

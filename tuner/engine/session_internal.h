@@ -17,6 +17,7 @@ typedef struct task {
     const kkt_variant *variant;
     kkt_values problem;
     const char *problem_text; /* canonical; in the session's arena */
+    char hash[65];            /* kkt_variant_hash */
     const char *fixed;        /* parameters held; NULL: none */
     kkt_space *space;
     int64_t evals;       /* that it may try where no budget is given */

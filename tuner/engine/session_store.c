@@ -154,8 +154,6 @@ kkt_status session_slot_begin(session *s, const task *t, const kkt_point *point,
 /* The build of a slot whose cubin was not needed (the fake backend) says so by a NULL compiler. */
 kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
     const kkt_compile_result *build = &slot->build;
-    char hash[65];
-    kkt_variant_hash(slot->task->variant, hash);
     kkt_text defines = {0};
     kkt_text options = {0};
     kkt_compile_job job;
@@ -168,7 +166,7 @@ kkt_status session_store_build(session *s, trial *slot, kkt_error *err) {
     /* What a library's own kernels take is not known. */
     bool read = slot->compiled && build->ok && !variant->library;
     kkt_build_record record = {
-        .kernel_hash = hash,
+        .kernel_hash = slot->task->hash,
         .options = kkt_text_get(&options),
         .compiler =
             session_tools(s, slot->compiled ? kkt_compile_pool_version(s->pool) : NULL, variant),
