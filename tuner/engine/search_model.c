@@ -370,15 +370,33 @@ static int64_t pick_expected(const kkt_search *search, int number) {
 
 /* ---- whose turn it is ---- */
 
+/* Whether a point is expected to be slower than its group's best even with luck. */
+static bool is_hopeless(const kkt_search *search, const group *now, uint32_t at) {
+    double deviation;
+    double mean = kkt_surrogate_predict(search->surrogate, kkt_outlook_point(search->outlook, at),
+                                        &deviation);
+    return isfinite(now->best_log) && mean - deviation > now->best_log;
+}
+
+/* A group's next seed that nothing measured here tells against; -1: none is left. */
+static int64_t next_seed(const kkt_search *search, group *now, bool fitted) {
+    for (; now->seeds_used < now->seed_count; now->seeds_used++) {
+        int64_t at = now->seeds[now->seeds_used];
+        if (!search->set.marks[at].proposed &&
+            !(fitted && is_hopeless(search, now, (uint32_t)at))) {
+            return at;
+        }
+    }
+    return -1;
+}
+
 /* A group's next point while it gets its equal share; -1: it is exhausted. */
 static int64_t pick_in_turn(kkt_search *search, int number, bool fitted) {
     group *now = &search->groups[number];
     double value;
-    while (now->seeds_used < now->seed_count) {
-        int64_t at = now->seeds[now->seeds_used++];
-        if (!search->set.marks[at].proposed) {
-            return at;
-        }
+    int64_t seed = next_seed(search, now, fitted);
+    if (seed >= 0) {
+        return seed;
     }
     if (now->favourites > 0) {
         now->favourites--;
@@ -434,8 +452,8 @@ static int64_t pick(kkt_search *search) {
     double equal = EQUAL_SHARE * (double)search->share;
     for (int i = 0; i < groups; i++) {
         int number = (search->turn + i) % groups;
-        const group *now = &search->groups[number];
-        bool beginning = now->seeds_used < now->seed_count || now->favourites + now->covers > 0;
+        group *now = &search->groups[number];
+        bool beginning = now->favourites + now->covers > 0 || next_seed(search, now, fitted) >= 0;
         if (beginning || (double)now->used < equal || !fitted) {
             int64_t at = pick_in_turn(search, number, fitted);
             if (at >= 0) {

@@ -17,9 +17,9 @@ enum {
     STYLES_MOST = 16,
     PARTED_LEAST = 32 /* a search of fewer candidates is not worth two parts */
 };
-/* What a parted search gets to begin with: enough for what it spends on looking around. Moves from
- * the best it found wait until it knows what won elsewhere. */
-static const double FIRST_PART = 0.375;
+/* What a parted search gets to begin with: enough to be good to learn from. The rest will do for
+ * what won elsewhere and for moves from it. */
+static const double FIRST_PART = 0.75;
 
 /* The tuned styles of a kernel on a problem, the best prediction first. */
 typedef struct ranking {

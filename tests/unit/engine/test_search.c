@@ -174,8 +174,7 @@ static void remembers_other_problems(void **state) {
     kkt_search_options options = {.seed = 1, .budget = 64, .memory = &memory};
     assert_int_equal(kkt_search_parse("model", &type, NULL), KKT_OK);
     assert_int_equal(type->open(space, &options, &search, NULL), KKT_OK);
-    int failed = 0;
-    int won = 0;
+    int failed = 0, won = 0;
     for (int i = 0; i < 32 && type->propose(search, &point); i++) {
         config.v[P_CHUNK] = point.config.v[P_CHUNK];
         won += i < 4 && kkt_values_equal(table, &point.config, &config);
@@ -296,6 +295,44 @@ static void goes_on_where_it_ended(void **state) {
     kkt_space_close(space);
 }
 
+/* How often a search that goes on tries what it is told won elsewhere, whatever the chunk size. */
+static int tries_of_winner(const char *winner) {
+    enum { FIRST = 12, SECOND = 8, BUDGET = 64 };
+    kkt_search_memory memory = {0};
+    kkt_space *space = open_space(NULL);
+    kkt_values config;
+    const int own = kkt_memory_begin(&memory);
+    go_on(space, &memory, own, FIRST, BUDGET);
+    kkt_params_defaults(&synthetic_variant.params, &config);
+    assert_int_equal(kkt_params_parse(&synthetic_variant.params, winner, &config, NULL, NULL),
+                     KKT_OK);
+    const int other = kkt_memory_begin(&memory);
+    for (int64_t chunk = 16; chunk <= 128; chunk *= 2) {
+        config.v[P_CHUNK] = chunk;
+        assert_int_equal(kkt_memory_add(&memory, other, &config, 100, 100, NULL), KKT_OK);
+    }
+    go_on(space, &memory, own, memory.count + SECOND, BUDGET);
+    int tries = 0;
+    for (size_t i = 0; i < memory.count; i++) {
+        config.v[P_CHUNK] = memory.rows[i].config.v[P_CHUNK];
+        tries += memory.rows[i].problem == own &&
+                 kkt_values_equal(&synthetic_variant.params, &memory.rows[i].config, &config);
+    }
+    kkt_memory_free(&memory);
+    kkt_space_close(space);
+    return tries;
+}
+
+/* What won elsewhere is tried, unless what was measured here tells clearly against it. */
+static void hopeless_winners_are_left_out(void **state) {
+    (void)state;
+    int good = tries_of_winner("order=3,pad=0,stages=4,swizzle=2,threads=64");
+    int bad = tries_of_winner("order=0,pad=0,stages=1,swizzle=0,threads=256");
+    print_message("%d and %d tries\n", good, bad);
+    assert_true(good >= 3);
+    assert_int_equal(bad, 0);
+}
+
 static int changes(const kkt_values *a, const kkt_values *b) {
     int count = 0;
     for (size_t p = 0; p < synthetic_variant.params.count; p++) {
@@ -387,17 +424,15 @@ static uint32_t mark_of(const kkt_pointset *set, const kkt_space *space, const c
 /* Which of two that tie is the best was chance: moves begin at both, at one that is slower at none.
  */
 static int moves_beside(double other_us) {
-    const kkt_param_table *table = &synthetic_variant.params;
     kkt_space *space = open_space("chunk=64");
     kkt_pointset set;
     kkt_outlook *outlook = NULL;
     kkt_values best, other;
     assert_int_equal(kkt_pointset_make(space, NULL, NULL, &set, NULL), KKT_OK);
     assert_int_equal(kkt_outlook_open(space, &set, NULL, 0, &outlook, NULL), KKT_OK);
-    kkt_surrogate *surrogate = kkt_surrogate_open(table, 8);
-    kkt_moves *moves = kkt_moves_open(table, &set, outlook, surrogate);
-    assert_non_null(surrogate);
-    assert_non_null(moves);
+    kkt_surrogate *surrogate = kkt_surrogate_open(&synthetic_variant.params, 8);
+    kkt_moves *moves = kkt_moves_open(&synthetic_variant.params, &set, outlook, surrogate);
+    assert_true(surrogate && moves);
     uint32_t at = mark_of(&set, space, "threads=64,stages=2", &best);
     uint32_t beside = mark_of(&set, space, "threads=64,stages=3,swizzle=2", &other);
     kkt_pointset_tell(&set, space, &best, 100);
@@ -405,8 +440,7 @@ static int moves_beside(double other_us) {
     kkt_surrogate_add(surrogate, kkt_outlook_point(outlook, at), log(100));
     kkt_surrogate_add(surrogate, kkt_outlook_point(outlook, beside), log(other_us));
     assert_true(kkt_surrogate_fit(surrogate));
-    int found = 0;
-    int group = set.marks[at].group;
+    int found = 0, group = set.marks[at].group;
     for (int64_t to; (to = kkt_moves_pick(moves, group, at, log(100))) >= 0;) {
         kkt_point point;
         assert_true(kkt_pointset_propose(space, &set.marks[to], &point));
@@ -460,6 +494,7 @@ int main(void) {
         cmocka_unit_test(remembers_other_problems),
         cmocka_unit_test(own_past_is_no_memory),
         cmocka_unit_test(goes_on_where_it_ended),
+        cmocka_unit_test(hopeless_winners_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
