@@ -101,6 +101,7 @@ typedef struct kkt_footprint {
     double tf32_flop;     /* on tensor cores, tf32 rate (half of bf16) */
     double fp32_flop;     /* on CUDA cores, FMA counts two */
     double instructions;  /* warp instructions issued */
+    int busy_warps;       /* of a block that issue nearly all of them; 0: all alike */
 } kkt_footprint;
 
 /* Building blocks; they abort on overflow of the fixed arrays (a programming error). */

@@ -189,7 +189,8 @@ static double chain_cycles(const kkt_footprint *fp, const kkt_time_constants *k)
  * has, the more of its work is independent: their square root fits what was measured. */
 static double warp_cycles(const kkt_footprint *fp, const kkt_prediction *prediction,
                           const kkt_time_constants *k) {
-    double warps = (double)fp->blocks * ceil(fp->threads / 32.0);
+    double warps =
+        (double)fp->blocks * (fp->busy_warps > 0 ? fp->busy_warps : ceil(fp->threads / 32.0));
     if (warps <= 0)
         return 0;
     double gap = k->instruction_cycles * sqrt(64.0 / prediction->registers);

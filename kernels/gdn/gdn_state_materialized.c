@@ -138,6 +138,17 @@ static void registers(const int64_t *c, const kkt_attention *a, kkt_footprint *f
     role->enough_registers = e.spills == NEVER ? role->least_registers : limit + 1;
 }
 
+/* Of a warp that computes, a chunk, counted from the device code: products, their right operands
+ * with an address each, S rounded and stored, S scaled, V' from U, V' with decays, and where it
+ * writes, four for 16 bytes. */
+static double warp_instructions(const int64_t *c, int64_t dk) {
+    const double steps = (double)dk / 16, strips = (double)c[CHUNK] / 16;
+    const double groups = (double)c[WARP_DV] / 16;
+    const double written = (double)((dk + c[CHUNK]) * c[WARP_DV]) / 8 / 32;
+    return strips * steps * (4 * groups + 2 * 2) + groups * steps * (7 + 8) +
+           groups * strips * (22 + 22) + (c[WRITER] == COMPUTE_WRITES ? 4 * written : 0);
+}
+
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     const int64_t *c = config->v;
@@ -190,8 +201,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double staged = (double)((chunk + a.dk) * block_dv * 2) / 128;
     out->smem_wavefronts =
         items * (2 * tile * (double)warps + 2 * staged + (double)(chunk * block_dv * 2) / 128);
-    out->instructions = items * (4 * (double)(chunk * a.dk * block_dv) / 4096 +
-                                 2 * tile * (double)warps / 4 + staged);
+    out->instructions = items * (double)warps * warp_instructions(c, a.dk) + items * staged;
+    out->busy_warps = (int)warps;
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 1, 0);
 }
