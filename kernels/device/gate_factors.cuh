@@ -15,6 +15,15 @@
 #include "device/register_blocks.cuh"
 #include "device/types.cuh"
 
+// a *= by, element by element.
+KKT_DEVICE void multiply_elements(Accumulator &a, const Accumulator &by) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+            a.half[half].value[e] *= by.half[half].value[e];
+}
+
 // The tables of one head, floats in shared memory, ROWS each.
 template <int ROWS, bool GATED> struct GateFactors {
     static constexpr int tables = GATED ? 4 : 1;
@@ -106,22 +115,28 @@ template <int ROWS, bool GATED> struct GateFactors {
         scale(a.half[1], r, make_float2(c.z, c.w));
     }
 
-    // Turns diagonal block i into that of -L; what is on or above the diagonal is meaningless and
-    // may be infinite.
-    __device__ __forceinline__ void diagonal(Accumulator &a, int i, int lane) const {
+    // What diagonal block i of K K^T is multiplied by to be that of -L, element by element; what is
+    // on or above the diagonal is meaningless and may be infinite.
+    __device__ __forceinline__ Accumulator diagonal(int i, int lane) const {
         const float2 b = *(const float2 *)(beta + i * kStrip + lane / 4 * 2);
-        float2 r = b;
+        Accumulator a;
+        fill(a.half[0], b);
+        fill(a.half[1], b);
         if (GATED) {
             const float4 s = *(const float4 *)(sum + i * kStrip + lane % 4 * 4);
-            r = *(const float2 *)(sum + i * kStrip + lane / 4 * 2);
+            const float2 r = *(const float2 *)(sum + i * kStrip + lane / 4 * 2);
             decay(a.half[0], r, make_float2(s.x, s.z));
             decay(a.half[1], r, make_float2(s.y, s.w));
         }
-        scale(a.half[0], b, make_float2(1.0f, 1.0f));
-        scale(a.half[1], b, make_float2(1.0f, 1.0f));
+        return a;
     }
 
   private:
+    KKT_DEVICE void fill(Fragment &f, float2 row) {
+        f.value[0] = f.value[1] = row.x;
+        f.value[2] = f.value[3] = row.y;
+    }
+
     KKT_DEVICE void scale(Fragment &f, float2 row, float2 column) {
         f.value[0] *= row.x * column.x;
         f.value[1] *= row.x * column.y;

@@ -23,10 +23,27 @@ template <int N> struct LowerOperands {
     }
 };
 
+// What a lane multiplies its elements of the diagonal blocks of K K^T by to have those of -L. Where
+// each warp has one head and waits for K with it, it makes them meanwhile, in registers: nothing
+// but a product is left to do between K K^T and substitution.
+struct LaneGate {
+    static constexpr bool early = P::kload == kTmaLoad && P::mma == kWgmma &&
+                                  P::heads == P::warps && P::team == 1 && kStrips <= 4;
+
+    Accumulator diagonal[kStrips];
+
+    __device__ __forceinline__ void make(const Factors &factors, int lane) {
+#pragma unroll
+        for (int i = 0; i < kStrips; ++i)
+            diagonal[i] = factors.diagonal(i, lane);
+    }
+};
+
 // A head, or a team's half of it, as its warp sees it.
 struct Head {
     const u8 *k_kt;
     Factors factors;
+    const LaneGate *gate; // where it was made early
     u8 *scratch;
     int lane;
     Quarter below[kStrips]; // base 8: the lower left quarter of each diagonal block
@@ -50,18 +67,26 @@ struct Head {
 
     __device__ __forceinline__ Accumulator diagonal(int i) const {
         Accumulator a = load_k_kt(k_kt, i, i, lane);
-        factors.diagonal(a, i, lane);
+        multiply_elements(a, LaneGate::early ? gate->diagonal[i] : factors.diagonal(i, lane));
         return a;
     }
 
     // Inverts the diagonal blocks, into scratch.
     __device__ __forceinline__ void substitute_diagonal() {
         if constexpr (P::inverse != kNeumann) {
+            constexpr int group = LaneGate::early ? kStrips : 1; // loaded before any is stored
 #pragma unroll
-            for (int i = 0; i < kStrips; ++i) {
-                const Accumulator a = diagonal(i);
-                put_block<kStrips, P::block, P::parts>(scratch, a, i, lane);
-                below[i] = round_pair<P::parts>(a.half[0].value[2], a.half[0].value[3]);
+            for (int first = 0; first < kStrips; first += group) {
+                Accumulator blocks[group];
+#pragma unroll
+                for (int n = 0; n < group; ++n)
+                    blocks[n] = diagonal(first + n);
+#pragma unroll
+                for (int n = 0; n < group; ++n) {
+                    const Accumulator &a = blocks[n];
+                    put_block<kStrips, P::block, P::parts>(scratch, a, first + n, lane);
+                    below[first + n] = round_pair<P::parts>(a.half[0].value[2], a.half[0].value[3]);
+                }
             }
             __syncwarp();
             substitute<kStrips, P::block, P::parts>(scratch, lane);

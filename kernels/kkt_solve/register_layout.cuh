@@ -17,7 +17,15 @@
 //
 // A region of one warp holds scratch (block_inverse.cuh) and then the tile of T over it, in two
 // halves one behind the other where they are stored one by one; a block of several chunks keeps
-// scratch behind the tile. A region of a team of two warps, each of which inverts a diagonal half:
+// scratch behind the tile. Where K is no larger than all second halves, first halves are kept apart
+// from what else lies over the regions:
+//
+//     +-----------------------+-----------------------+
+//     | second halves of all, | first halves of all   |
+//     | K and scratch         |                       |
+//     +-----------------------+-----------------------+
+//
+// A region of a team of two warps, each of which inverts a diagonal half:
 //
 //     +-----------------------------+-----------------------------+-------------------------+
 //     | scratch of warp 0, then T's | scratch of warp 1, then T's | operands of both halves,|
@@ -112,6 +120,12 @@ struct Layout {
     static constexpr int area_heads = P::heads / areas;
     static constexpr int regions = area_teams < area_heads ? area_teams : area_heads;
 
+    // Whether first halves lie behind all second ones, where neither K nor scratch is over them:
+    // their zeros are written while K is on its way, and they are sent before scratch was read.
+    static constexpr bool apart = halves && !in_turn && !alone && P::team == 1 &&
+                                  scratch_bytes <= OutTile::bytes &&
+                                  KTile::bytes <= regions * OutTile::bytes;
+
     // Within a region of one warp.
     static constexpr int scratch_at = alone ? Tiles::bytes : Tiles::chunks > 1 ? out_bytes : 0;
     static constexpr int first_out_at = alone && halves ? Tiles::bytes : 0;
@@ -126,6 +140,17 @@ struct Layout {
             : round_up(larger(scratch_at + scratch_bytes,
                               larger(out_bytes, halves ? first_out_at + OutTile::bytes : 0)),
                        1024);
+
+    // What a warp has, from the first region on.
+    KKT_DEVICE int first_out(int region) {
+        return apart ? (regions + region) * OutTile::bytes : region * region_bytes + first_out_at;
+    }
+    KKT_DEVICE int second_out(int region) {
+        return apart ? region * OutTile::bytes : region * region_bytes + second_out_at;
+    }
+    KKT_DEVICE int scratch(int region) {
+        return apart ? region * OutTile::bytes : region * region_bytes + scratch_at;
+    }
 
     // Within an area.
     static constexpr int k_kt_at = alone ? 0 : regions * region_bytes;

@@ -127,3 +127,13 @@ struct Out {
         }
     }
 };
+
+// Zeros above the diagonal to a tile that is the first half of a chunk, ahead of all else in it.
+KKT_DEVICE void clear_first_half(u8 *tile, int lane) {
+    Out out = {};
+    out.tile[0] = tile;
+    out.lane = lane;
+#pragma unroll
+    for (int i = 0; i < Out::strips; ++i)
+        out.clear_above<Tiles::side>(i);
+}

@@ -48,7 +48,7 @@ KKT_DEVICE Factors factors_of(u8 *shared, int head) {
 
 // Step 3, one head of worker (warp or team) `worker`.
 KKT_DEVICE void solve_head(const Problem &p, const Work &w, const TensorMap *t_map, u8 *shared,
-                           const Area &area, const HeadTeam &team, int head) {
+                           const Area &area, const HeadTeam &team, int head, const LaneGate &gate) {
     const int head_v = w.head_v + head;
     const Factors factors = factors_of(shared, head);
     const bool whole = w.rows == P::span;
@@ -62,11 +62,12 @@ KKT_DEVICE void solve_head(const Problem &p, const Work &w, const TensorMap *t_m
                      factors.beta,
                      area.lane};
     const u8 *k_kt = area.work + Layout::k_kt_at;
-    u8 *region = area.work + area.warp / P::team * Layout::region_bytes;
+    const int region = area.warp / P::team;
     if constexpr (P::team == 1)
-        solve_by_warp(k_kt, factors, region, out);
+        solve_by_warp(k_kt, factors, gate, area.work, region, out);
     else
-        solve_by_team(k_kt, factors, region, area.work + Layout::zeros_at, team, out);
+        solve_by_team(k_kt, factors, area.work + region * Layout::region_bytes,
+                      area.work + Layout::zeros_at, team, out);
 }
 
 #if KKT_KLOAD == 2 || KKT_STORE >= 2
@@ -111,13 +112,23 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
     GateLoad gates;
     ask(p, w, KKT_MAP(k_map), area, key_head(p, w, warp), gates);
 #if KKT_STORE >= 2
-    if (threadIdx.x == P::threads - 1)
+    // Persistent blocks do without: it would hold up the loads behind it, those of a neighbour too.
+    if (!P::persistent && threadIdx.x == P::threads - 1)
         tensor_map_prefetch(t_map);
 #endif
+    if constexpr (Layout::apart) {
+        if (area.warp < Layout::regions)
+            clear_first_half(area.work + Layout::first_out(area.warp), lane);
+    }
     for (u32 parity = 0;;) {
         receive(w, shared, gates);
+        LaneGate gate;
         multiply_k(w, area, parity, [&] {
             for_heads<P::warps>(warp, [&](int head) { factors_of(shared, head).scan(lane); });
+            if constexpr (LaneGate::early) {
+                __syncwarp(); // the head's factors are written
+                gate.make(factors_of(shared, warp), lane);
+            }
         });
         const Work current = w;
         bool more = false;
@@ -130,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(P::threads, P::min_blocks)
         }
         for_heads<HeadTeam::count>(team.index, [&](int head) {
             solve_head(p, current, P::store >= kTmaStore ? KKT_MAP(t_map) : nullptr, shared, area,
-                       team, head);
+                       team, head, gate);
         });
         if (!more)
             break;

@@ -16,7 +16,8 @@ KKT_DEVICE void put_half(const Out &out, const LowerOperands<N> &t) {
                 FIRST + i, COLUMN + j,
                 out.finish<TRANSPOSED>(TRANSPOSED ? t.transposed[t.at(i, j)] : t.plain[t.at(i, j)],
                                        FIRST + j));
-        out.clear_above<Tiles::side>(FIRST + i);
+        if (!(Layout::apart && FIRST == 0)) // clear_first_half
+            out.clear_above<Tiles::side>(FIRST + i);
     }
 }
 
@@ -27,13 +28,17 @@ template <int FIRST, int STRIPS> KKT_DEVICE void invert_chunk(const Head &head, 
     } else {
         constexpr int half = STRIPS / 2;
         LowerOperands<half> upper, lower;
-        invert<FIRST, half, kTransposed>(upper, head);
-        invert<FIRST + half, half, kPlain>(lower, head);
-        __syncwarp(); // scratch was read
-        if constexpr (Layout::halves) {
+        const auto send_first = [&] {
             put_half<true, FIRST, 0>(out, upper);
             out.send(out.tile[0], 0, 0);
-        }
+        };
+        invert<FIRST, half, kTransposed>(upper, head);
+        if constexpr (Layout::apart)
+            send_first();
+        invert<FIRST + half, half, kPlain>(lower, head);
+        __syncwarp(); // scratch was read
+        if constexpr (Layout::halves && !Layout::apart)
+            send_first();
         Block m[half][half];
         multiply_upper<FIRST, half>(m, head, upper);
         if constexpr (Layout::alone)
@@ -59,14 +64,16 @@ template <int CHUNK> KKT_DEVICE void invert_chunks(const Head &head, const Out &
     }
 }
 
-// One head. `out` lacks its tiles, which are in the region.
-KKT_DEVICE void solve_by_warp(const u8 *k_kt, const Factors &factors, u8 *region, Out out) {
-    out.tile[0] = region + Layout::first_out_at;
-    out.tile[1] = region + Layout::second_out_at;
+// One head. `out` lacks its tiles, which are in region `region` of the area's work.
+KKT_DEVICE void solve_by_warp(const u8 *k_kt, const Factors &factors, const LaneGate &gate,
+                              u8 *work, int region, Out out) {
+    out.tile[0] = work + Layout::first_out(region);
+    out.tile[1] = work + Layout::second_out(region);
     Head head;
     head.k_kt = k_kt;
     head.factors = factors;
-    head.scratch = region + Layout::scratch_at;
+    head.gate = &gate;
+    head.scratch = work + Layout::scratch(region);
     head.lane = out.lane;
     if (P::persistent)
         out.wait(); // for the last unit's tile to be read
