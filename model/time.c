@@ -130,6 +130,35 @@ static int most_resident(const kkt_footprint *fp, const kkt_prediction *predicti
     return resident > 0 ? resident : 1;
 }
 
+static int most_stages(const kkt_footprint *fp) {
+    int stages = 1;
+    for (int i = 0; i < fp->buffer_count; ++i)
+        if (fp->buffers[i].place == KKT_PLACE_SHARED && fp->buffers[i].stages > stages)
+            stages = fp->buffers[i].stages;
+    return stages;
+}
+
+/* Share of a later chunk's load latency that is hidden: the style's, if there is a second slot to
+ * load into while the first is being used. */
+static double overlap(const kkt_footprint *fp) {
+    return most_stages(fp) > 1 ? kkt_style_get(fp->style)->latency_overlap : 0;
+}
+
+/* Least cycles of a block from its first load to its last store. Of a later chunk's load no more
+ * counts than what its style does not hide, and no more than the time between two of as many loads
+ * as there are slots to load into: all of them may be on their way. */
+static double least_chain_cycles(const kkt_footprint *fp) {
+    double chain = 0, load = 0;
+    for (int i = 0; i < fp->step_count; ++i) {
+        const kkt_step *step = &fp->steps[i];
+        *(step->kind == KKT_STEP_GLOBAL_LOAD ? &load : &chain) +=
+            step->count * least_step_cycles[step->kind];
+    }
+    const double seen = fmin(1 - overlap(fp), 1.0 / most_stages(fp));
+    const double chunks = (double)fp->chunks_per_block;
+    return chunks > 0 ? load + chunks * chain + (chunks - 1) * load * seen : 0;
+}
+
 static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const kkt_device *device,
                           const kkt_prediction *prediction) {
     double clock_mhz = device->clock_ghz.value * 1e3; /* cycles a microsecond */
@@ -139,9 +168,6 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
     double tensor_rate = kkt_device_tensor_rate(device, arch).value;
     double mma_sync_rate = kkt_device_mma_sync_rate(device, arch).value;
     double in_l2 = fmin(fp->hbm_write_bytes, DIRTY_SHARE * device->l2_bytes.value);
-    double chain = 0;
-    for (int i = 0; i < fp->step_count; ++i)
-        chain += fp->steps[i].count * least_step_cycles[fp->steps[i].kind];
     double slots = sms * most_resident(fp, prediction);
     double rounds = fmax((double)fp->blocks / slots, fp->blocks > 0 ? 1 : 0);
     double bounds[] = {
@@ -153,20 +179,10 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
             cycles_sm,
         fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles_sm),
         fp->instructions / (arch->register_partitions * cycles_sm),
-        rounds * (double)fp->chunks_per_block * chain / clock_mhz,
+        rounds * least_chain_cycles(fp) / clock_mhz,
     };
     int at;
     return largest(bounds, (int)(sizeof bounds / sizeof bounds[0]), &at);
-}
-
-/* Share of a later chunk's load latency that is hidden: the style's, if there is a second slot to
- * load into while the first is being used. */
-static double overlap(const kkt_footprint *fp) {
-    int stages = 1;
-    for (int i = 0; i < fp->buffer_count; ++i)
-        if (fp->buffers[i].place == KKT_PLACE_SHARED && fp->buffers[i].stages > stages)
-            stages = fp->buffers[i].stages;
-    return stages > 1 ? kkt_style_get(fp->style)->latency_overlap : 0;
 }
 
 /* Cycles of a block from its first load to its last store, by its dependent steps. */

@@ -111,6 +111,35 @@ static void test_bound_ignores_expected_registers(void **state) {
     assert_true(predict(&fp, "h200").occupancy.blocks_per_sm < 4);
 }
 
+/* Loads that a ring has on their way while a block works are no bound: the first one is, and of
+ * each later one what neither the style nor the slots can hide. */
+static void test_bound_of_loads_ahead(void **state) {
+    (void)state;
+    static const struct {
+        kkt_style_id style;
+        int stages;
+        double seen;
+    } cases[] = {{KKT_STYLE_PIPELINED, 1, 1},
+                 {KKT_STYLE_PIPELINED, 4, 0.2}, /* what the style does not hide */
+                 {KKT_STYLE_PIPELINED, 8, 1.0 / 8},
+                 {KKT_STYLE_FRAGMENT, 4, 1.0 / 4},
+                 {KKT_STYLE_WARP_SPECIALIZED, 4, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        kkt_footprint fp = {.style = cases[i].style,
+                            .tokens = 1,
+                            .blocks = 100,
+                            .chunks_per_block = 256,
+                            .threads = 256};
+        kkt_footprint_role(&fp, "all", 256);
+        kkt_footprint_buffer(&fp, KKT_PLACE_SHARED, "ring", 64, 16, 2)->stages = cases[i].stages;
+        kkt_footprint_step(&fp, KKT_STEP_GLOBAL_LOAD, 3, 0);
+        kkt_footprint_step(&fp, KKT_STEP_PRODUCT, 1, 0);
+        /* 250 cycles a load and 16 a product, at least. */
+        golden_near(predict(&fp, "h200").lower_bound_us,
+                    (3 * 250 + 256 * 16 + 255 * 3 * 250 * cases[i].seen) / 1980.0, 1e-6);
+    }
+}
+
 /* Style A of the article: three C x C fp32 tables at 128 threads. */
 static void test_fragment_registers(void **state) {
     (void)state;
@@ -406,6 +435,7 @@ int main(void) {
         cmocka_unit_test(test_copy),
         cmocka_unit_test(test_bound_depends_on_configuration),
         cmocka_unit_test(test_bound_ignores_expected_registers),
+        cmocka_unit_test(test_bound_of_loads_ahead),
         cmocka_unit_test(test_fragment_registers),
         cmocka_unit_test(test_role_registers),
         cmocka_unit_test(test_role_declarations),
