@@ -27,14 +27,17 @@ page() { # DATABASE PROGRAM KERNEL OPTION...
     echo
 }
 
-if [ $# -gt 3 ]; then
+if [ $# -eq 3 ]; then
+    echo "experiments.sh: EARLIER_PROGRAM without CHUNK=DATABASE: say which pages it is for" >&2
+    exit 2
+elif [ $# -gt 3 ]; then
     earlier=$(readlink -f "$3")
     shift 3
     for base; do
         page "${base#*=}" "$earlier" kkt_solve --chunk "${base%%=*}" >"$work/kkt.md"
         sed '/^Written by:/a\
 \
-Measured with the device sources before the last change of kkt_solve (docs/kkt-solve.md, "A launch of one wave"), which moves loads and zeros of one-wave launches and no parameter.' \
+Measured with the device sources before the last change of kkt_solve (docs/kkt-solve.md, "A launch of one wave"), which changes when gates and zeros are made and no parameter.' \
             "$work/kkt.md"
     done
 else
