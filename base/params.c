@@ -78,6 +78,19 @@ static kkt_status fail_key(const kkt_param_table *table, const char *key, kkt_er
     return status;
 }
 
+#define FEW_KEYS 3
+
+/* A number alone, of a table with few keys: "evals=5 or seconds=5" says more than their list. */
+static kkt_status fail_number(const kkt_param_table *table, const char *number, kkt_error *err) {
+    kkt_text list = {0};
+    for (size_t i = 0; i < table->count; i++)
+        kkt_text_printf(&list, "%s%s=%s", i ? " or " : "", table->params[i].name, number);
+    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "'%s' names no %s; write %s", number,
+                                 table->what, kkt_text_get(&list));
+    kkt_text_free(&list);
+    return status;
+}
+
 static kkt_status fail_value(const kkt_param_table *table, const kkt_param *param,
                              const char *value, kkt_error *err) {
     kkt_text list = {0};
@@ -88,13 +101,29 @@ static kkt_status fail_value(const kkt_param_table *table, const kkt_param *para
     return status;
 }
 
+/* `text` without the blanks at both its ends, which is cut in place. */
+static char *trimmed(char *text) {
+    static const char blanks[] = " \t\n";
+    text += strspn(text, blanks);
+    size_t length = strlen(text);
+    while (length > 0 && strchr(blanks, text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
 /* One "k=v", which is cut in two in place. */
 static kkt_status parse_pair(const kkt_param_table *table, char *pair, kkt_values *values,
                              uint64_t *seen, kkt_error *err) {
     char *equals = strchr(pair, '=');
     if (equals)
         *equals = '\0';
+    pair = trimmed(pair);
+    int64_t number;
     int index = kkt_params_find(table, pair);
+    if (!equals && table->count > 0 && table->count <= FEW_KEYS &&
+        kkt_parse_i64(pair, INT64_MIN, INT64_MAX, &number))
+        return fail_number(table, pair, err);
     if (index < 0 && (equals || *pair))
         return fail_key(table, pair, err);
     if (!equals)
@@ -106,8 +135,9 @@ static kkt_status parse_pair(const kkt_param_table *table, char *pair, kkt_value
                         pair);
     *seen |= bit;
     const kkt_param *param = &table->params[index];
-    if (!parse_value(param, equals + 1, &values->v[index]))
-        return fail_value(table, param, equals + 1, err);
+    const char *value = trimmed(equals + 1);
+    if (!parse_value(param, value, &values->v[index]))
+        return fail_value(table, param, value, err);
     return KKT_OK;
 }
 
@@ -117,7 +147,7 @@ kkt_status kkt_params_parse(const kkt_param_table *table, const char *text, kkt_
     uint64_t seen = 0;
     kkt_status status = KKT_OK;
     char *copy = kkt_memory_strdup(text);
-    for (char *pair = *copy ? copy : NULL; pair && status == KKT_OK;) {
+    for (char *pair = *trimmed(copy) ? copy : NULL; pair && status == KKT_OK;) {
         char *comma = strchr(pair, ',');
         if (comma)
             *comma = '\0';

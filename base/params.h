@@ -50,7 +50,8 @@ int kkt_params_find(const kkt_param_table *table, const char *name);
 /* Value by key; the key must exist (it is a programming error otherwise: aborts). */
 int64_t kkt_params_get(const kkt_param_table *table, const kkt_values *values, const char *name);
 /* Overrides `values` by "k=v,k=v". Unknown key, value not listed, key given twice, not a number:
- * KKT_ERR_INPUT naming it and listing what exists; `values` is then unchanged. "" is no override.
+ * KKT_ERR_INPUT naming it and listing what exists; `values` is then unchanged. "" is no
+ * override; blanks around names and values do not count.
  * `given`, where not NULL, receives a bit for each key that the text names. */
 kkt_status kkt_params_parse(const kkt_param_table *table, const char *text, kkt_values *values,
                             uint64_t *given, kkt_error *err);

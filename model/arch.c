@@ -42,21 +42,6 @@ const kkt_arch *kkt_arch_find(const char *text) {
     return NULL;
 }
 
-kkt_status kkt_arch_parse(const char *text, const kkt_arch **out, kkt_error *err) {
-    *out = kkt_arch_find(text);
-    if (*out)
-        return KKT_OK;
-    size_t count;
-    const kkt_arch *archs = kkt_archs(&count);
-    kkt_text list = {0};
-    for (size_t i = 0; i < count; ++i)
-        kkt_text_printf(&list, "%s%s", i ? ", " : "", archs[i].name);
-    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "unknown architecture '%.60s'; known: %s",
-                                 text ? text : "", kkt_text_get(&list));
-    kkt_text_free(&list);
-    return status;
-}
-
 static const kkt_device *device_find(const char *text, const kkt_arch *arch) {
     size_t count;
     const kkt_device *devices = kkt_devices(&count);
@@ -67,6 +52,25 @@ static const kkt_device *device_find(const char *text, const kkt_arch *arch) {
             return &devices[i];
     }
     return NULL;
+}
+
+kkt_status kkt_arch_parse(const char *text, const kkt_arch **out, kkt_error *err) {
+    *out = kkt_arch_find(text);
+    if (*out)
+        return KKT_OK;
+    const kkt_device *device = device_find(text ? text : "", NULL);
+    if (device)
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "'%.60s' is a device of %s: --arch %s --device %s",
+                        text, device->arch, device->arch, device->name);
+    size_t count;
+    const kkt_arch *archs = kkt_archs(&count);
+    kkt_text list = {0};
+    for (size_t i = 0; i < count; ++i)
+        kkt_text_printf(&list, "%s%s", i ? ", " : "", archs[i].name);
+    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0, "unknown architecture '%.60s'; known: %s",
+                                 text ? text : "", kkt_text_get(&list));
+    kkt_text_free(&list);
+    return status;
 }
 
 kkt_status kkt_device_parse(const char *text, const kkt_arch *arch, const kkt_device **out,

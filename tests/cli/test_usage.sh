@@ -57,6 +57,8 @@ refuses 2 "--arch is given twice" occupancy --arch sm90 --arch=sm80
 refuses 2 "'kernels'" list archs kernels
 refuses 2 "unknown list 'gpus'" list gpus
 refuses 2 "unknown budget key 'bananas'; known: evals, seconds" tune kkt_solve --arch sm90 --budget bananas
+refuses 2 "'5' names no budget key; write evals=5 or seconds=5" tune kkt_solve --arch sm90 --budget 5
+refuses 2 "'h200' is a device of sm90: --arch sm90 --device h200" tune kkt_solve --arch h200
 refuses 2 "an operand of kkttune list is empty" list ""
 refuses 2 "an operand of kkttune db is empty" db info ""
 for option in --out --db --cache --arch --seed --log; do

@@ -79,7 +79,10 @@ static void test_errors(void **state) {
         {"dk=64,dk=64", "'dk' is given twice", ""},
         {"dk=64,", "''", "name=value"},
         {",dk=64", "''", "name=value"},
-        {" dk=64", "unknown parameter ' dk'", ""},
+        {"d k=64", "unknown parameter 'd k'", ""},
+        {"dk=6 4", "'dk' cannot be '6 4'", ""},
+        {"dk=64, ", "''", "name=value"},
+        {"5", "unknown parameter '5'; known: ", "dk, "},
         {"=", "unknown parameter ''", ""},
         {"threads=64,chunk=1", "'chunk'", "32, 64"},
     };
@@ -98,6 +101,18 @@ static void test_errors(void **state) {
     }
 }
 
+static void blanks_around_names_and_values_are_dropped(void **state) {
+    (void)state;
+    kkt_values values, plain;
+    kkt_params_defaults(&TABLE, &values);
+    plain = values;
+    assert_int_equal(kkt_params_parse(&TABLE, " chunk = 32,\tdk=64 ", &values, NULL, NULL), KKT_OK);
+    assert_int_equal(kkt_params_parse(&TABLE, "chunk=32,dk=64", &plain, NULL, NULL), KKT_OK);
+    assert_true(kkt_values_equal(&TABLE, &values, &plain));
+    assert_int_equal(kkt_params_parse(&TABLE, "  ", &values, NULL, NULL), KKT_OK);
+    assert_true(kkt_values_equal(&TABLE, &values, &plain));
+}
+
 static void test_value_text(void **state) {
     (void)state;
     char buffer[24];
@@ -112,6 +127,7 @@ int main(void) {
         cmocka_unit_test(test_defaults_and_format),
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(blanks_around_names_and_values_are_dropped),
         cmocka_unit_test(test_value_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,8 @@ static void test_parse_errors(void **state) {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_error err = {0};
+    assert_int_equal(kkt_arch_parse("H200", &arch, &err), KKT_ERR_INPUT);
+    assert_string_equal(err.message, "'H200' is a device of sm90: --arch sm90 --device h200");
     assert_int_equal(kkt_arch_parse("sm42", &arch, &err), KKT_ERR_INPUT);
     size_t count;
     const kkt_arch *archs = kkt_archs(&count);
