@@ -95,6 +95,15 @@ kkt_status kkt_backend_choice_check(const kkt_args *args, kkt_error *err) {
                             asked);
 }
 
+/* A GPU was asked for, and there is none to be had. */
+static kkt_status refuse_gpu(const kkt_backend_choice *c, kkt_status status, const char *why,
+                             kkt_error *err) {
+    if (status == KKT_ERR_INPUT)
+        return kkt_fail(err, status, 0, "%s", why);
+    return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0, "%s; to go on without a GPU leave %s out", why,
+                    kkt_args_has(c->args, "--backend") ? "--backend" : "--gpu");
+}
+
 kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
     const char *asked = kkt_args_get(c->args, "--backend");
     kkt_status found = kkt_reference_folder(&c->reference_folder, err);
@@ -122,8 +131,7 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
         }
         close_backend(c);
         if (asked || kkt_args_has(c->args, "--gpu") || status == KKT_ERR_INPUT) {
-            return kkt_fail(err, status == KKT_ERR_INPUT ? KKT_ERR_INPUT : KKT_ERR_ENVIRONMENT, 0,
-                            "%s", gpu_error.message);
+            return refuse_gpu(c, status, gpu_error.message, err);
         }
         snprintf(why, sizeof why, "%s", gpu_error.message);
     }

@@ -95,6 +95,17 @@ refuses 2 "there is no" reference kkt_solve --in no --out deep/out
 [ "$(find . -mindepth 1)" = "" ] || die "files were left behind: $(find .)"
 cd .. || exit 1
 
+# Where there is no GPU, only what can go on without one says so.
+export CUDA_VISIBLE_DEVICES=
+refuses 3 "to go on without a GPU leave --backend out" "${tune[@]}" --backend cuda
+refuses 3 "to go on without a GPU leave --gpu out" "${tune[@]}" --gpu 0
+for command in verify "run --in . --out o"; do
+    # shellcheck disable=SC2086 # words are wanted
+    expect 3 $command kkt_solve
+    [[ $err != *"without a GPU"* ]] || die "$command cannot go on without a GPU"
+done
+unset CUDA_VISIBLE_DEVICES
+
 # A pipeline is named as such where a kernel is needed; advice fits the command.
 for command in explain ablate; do
     refuses 2 "'gdn_t' is a pipeline, not a kernel" "$command" gdn_t --arch sm90

@@ -78,8 +78,7 @@ static kkt_status initialise(kkt_driver *driver, kkt_error *err) {
     }
     if (result == CUDA_ERROR_NO_DEVICE || (result == CUDA_SUCCESS && count == 0)) {
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, (int)result,
-                        "no CUDA GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES, or run "
-                        "without a GPU");
+                        "no CUDA GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES");
     }
     if (result != CUDA_SUCCESS) {
         kkt_driver_error_text(driver, result, text, sizeof text);
@@ -101,7 +100,7 @@ kkt_status kkt_driver_open(kkt_driver *out, kkt_error *err) {
     if (out->library == NULL) {
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, 0,
                         "no NVIDIA driver: libcuda.so.1 is not found; install a driver of 580 or "
-                        "later, or run without a GPU");
+                        "later");
     }
     kkt_status status = load_symbols(out, err);
     if (status == KKT_OK) {
