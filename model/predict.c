@@ -164,6 +164,8 @@ void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
         infeasible_reason(footprint, arch, prediction, out, size);
         return;
     }
+    /* Loads that go through L1 wait there too: a kernel without shared memory may be held up. */
+    static const char pipe[] = " (the pipe of L1 and shared memory)";
     char spill[96] = "";
     if (prediction->at_the_cap)
         snprintf(spill, sizeof spill, "; at its limit of registers: it may spill up to %d bytes",
@@ -172,10 +174,12 @@ void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
         snprintf(spill, sizeof spill, "; spills: it wants %.0f registers a thread and has %d",
                  prediction->register_demand, prediction->registers);
     snprintf(out, size,
-             "%s takes the time (%.1f us predicted, at least %.1f us on %s); %d block%s per SM, "
+             "%s%s takes the time (%.1f us predicted, at least %.1f us on %s); %d block%s per SM, "
              "another is stopped by %s%s",
-             kkt_limiter_name(prediction->limiter), prediction->predicted_us,
-             prediction->lower_bound_us, device->full_name, prediction->occupancy.blocks_per_sm,
+             kkt_limiter_name(prediction->limiter),
+             prediction->limiter == KKT_LIMIT_SHARED_BANDWIDTH ? pipe : "",
+             prediction->predicted_us, prediction->lower_bound_us, device->full_name,
+             prediction->occupancy.blocks_per_sm,
              prediction->occupancy.blocks_per_sm == 1 ? "" : "s",
              kkt_limiter_name(prediction->occupancy.limiter), spill);
 }

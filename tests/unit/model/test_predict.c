@@ -303,6 +303,12 @@ static void test_infeasible_and_reasons(void **state) {
     kkt_predict(&fp, arch, device, NULL, &p);
     kkt_prediction_reason(&fp, arch, device, &p, reason, sizeof reason);
     assert_non_null(strstr(reason, "takes the time"));
+    assert_null(strstr(reason, "the pipe of"));
+    fp.smem_wavefronts = 1e15;
+    kkt_predict(&fp, arch, device, NULL, &p);
+    kkt_prediction_reason(&fp, arch, device, &p, reason, sizeof reason);
+    assert_memory_equal(reason, "shared_bandwidth (the pipe of L1 and shared memory) takes the",
+                        61);
     /* A short buffer is cut, never overrun. */
     kkt_prediction_reason(&fp, arch, device, &p, reason, 8);
     assert_int_equal(strlen(reason), 7);
