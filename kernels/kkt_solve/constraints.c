@@ -1,6 +1,7 @@
 /* Which configurations of kkt_solve make sense. Parameters that another leaves without effect have
  * their default there, so that they do not multiply the space. */
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/kkt_solve/space.h"
 
@@ -48,7 +49,43 @@ static bool base_fits(const constraint_context *x) {
     return false;
 }
 
+/* What shares a chunk's tiles among enough threads for `check` to hold: "threads=64 shares them",
+ * or "threads=128,warps_per_head=4 ..."; the fewest first. */
+static void say_sharing(const constraint_context *x, bool (*check)(const constraint_context *x),
+                        char *out, size_t size) {
+    const kkt_param *threads = &kkt_solve_params[KKT_SOLVE_THREADS],
+                    *team = &kkt_solve_params[KKT_SOLVE_WARPS_PER_HEAD];
+    int64_t c[KKT_SOLVE_PARAMS];
+    const constraint_context other = {.p = x->p, .c = c, .arch = x->arch};
+    out[0] = '\0';
+    if (x->size == 0)
+        return; /* nobody asks why */
+    memcpy(c, x->c, sizeof c);
+    for (size_t t = 0; t < threads->count; t++) {
+        c[KKT_SOLVE_THREADS] = threads->values[t];
+        c[KKT_SOLVE_WARPS_PER_HEAD] = x->c[KKT_SOLVE_WARPS_PER_HEAD];
+        if (check(&other)) {
+            snprintf(out, size, "threads=%lld shares them", (long long)threads->values[t]);
+            return;
+        }
+        for (size_t w = 0; w < team->count; w++) {
+            c[KKT_SOLVE_WARPS_PER_HEAD] = team->values[w];
+            if (check(&other)) {
+                snprintf(out, size, "threads=%lld,warps_per_head=%lld shares them",
+                         (long long)threads->values[t], (long long)team->values[w]);
+                return;
+            }
+        }
+    }
+    snprintf(out, size, "no number of threads shares them well enough");
+}
+
 /* ---- couplings through shared memory ---- */
+
+static bool tiles_fit_threads(const constraint_context *x) {
+    return x->c[KKT_SOLVE_WARPS_PER_HEAD] == kkt_solve_params[KKT_SOLVE_WARPS_PER_HEAD].fallback &&
+           8 * kkt_solve_tiles_per_warp(x->c) <= 255;
+}
 
 static bool shared_memory(const constraint_context *x) {
     static const int others[] = {
@@ -99,11 +136,13 @@ static bool shared_memory(const constraint_context *x) {
         return false;
     const long long tiles = kkt_solve_tiles_per_warp(c), registers = 8 * tiles;
     if (registers > 255) {
-        snprintf(
+        char sharing[64];
+        say_sharing(x, tiles_fit_threads, sharing, sizeof sharing);
+        kkt_reason(
             x->reason, x->size,
             "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, %lld registers "
-            "a thread, above 255: more threads share them",
-            chunk, (long long)c[KKT_SOLVE_THREADS], tiles, registers);
+            "a thread, above 255: %s",
+            chunk, (long long)c[KKT_SOLVE_THREADS], tiles, registers, sharing);
         return false;
     }
     return true;
@@ -296,23 +335,41 @@ static bool persistent_fits(const constraint_context *x) {
     return false;
 }
 
-static bool in_registers(const constraint_context *x) {
+#define TILES_PER_WARP_MAX 20 /* of mma.sync: 160 registers a thread */
+
+/* All but the number of tiles that a warp keeps. */
+static bool in_registers_but_tiles(const constraint_context *x) {
     static const int others[] = {KKT_SOLVE_BLOCK_PAD, KKT_SOLVE_ROW_STRIDE, KKT_SOLVE_TRANSPOSE,
                                  KKT_SOLVE_NEGATE_EARLY, KKT_SOLVE_ASSEMBLE_FUSED};
     if (!register_inverse(x) || !span_fits(x) || !instructions_exist(x) || !share_fits(x) ||
         !team_fits(x) || !warps_have_work(x) || !registers_left(x) || !persistent_fits(x) ||
         !all_default(x, others, sizeof others / sizeof others[0], "couplings stay in registers"))
         return false;
-    const long long tiles = kkt_solve_tiles_per_warp(x->c);
-    if (x->c[KKT_SOLVE_MMA] == KKT_MMA_SYNC && tiles > 20) {
-        kkt_reason(
-            x->reason, x->size,
-            "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, more than 160 "
-            "registers a thread: more threads share them",
-            (long long)x->c[KKT_SOLVE_CHUNK], (long long)x->c[KKT_SOLVE_THREADS], tiles);
-        return false;
-    }
     return true;
+}
+
+static bool tiles_fit_registers(const constraint_context *x) {
+    return x->c[KKT_SOLVE_MMA] != KKT_MMA_SYNC ||
+           kkt_solve_tiles_per_warp(x->c) <= TILES_PER_WARP_MAX;
+}
+
+static bool tiles_shared(const constraint_context *x) {
+    return tiles_fit_registers(x) && in_registers_but_tiles(x);
+}
+
+static bool in_registers(const constraint_context *x) {
+    if (!in_registers_but_tiles(x))
+        return false;
+    if (tiles_fit_registers(x))
+        return true;
+    char sharing[64];
+    say_sharing(x, tiles_shared, sharing, sizeof sharing);
+    kkt_reason(x->reason, x->size,
+               "chunk=%lld at threads=%lld keeps %lld tiles of K K^T in each warp, more than %d "
+               "registers a thread: %s",
+               (long long)x->c[KKT_SOLVE_CHUNK], (long long)x->c[KKT_SOLVE_THREADS],
+               (long long)kkt_solve_tiles_per_warp(x->c), 8 * TILES_PER_WARP_MAX, sharing);
+    return false;
 }
 
 /* ---- both ---- */

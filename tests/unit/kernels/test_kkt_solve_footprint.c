@@ -247,7 +247,12 @@ static void reasons_name_the_numbers(void **state) {
     assert_null(rejected("", "transpose=1,couple=fp32", "sm90"));
     assert_string_equal(rejected("", "chunk=128,threads=32", "sm90"),
                         "chunk=128 at threads=32 keeps 36 tiles of K K^T in each warp, 288 "
-                        "registers a thread, above 255: more threads share them");
+                        "registers a thread, above 255: threads=64 shares them");
+    assert_null(rejected("", "chunk=128,threads=64", "sm90"));
+    assert_string_equal(rejected("", REGISTERS "chunk=128,threads=32", "sm120"),
+                        "chunk=128 at threads=32 keeps 36 tiles of K K^T in each warp, more than "
+                        "160 registers a thread: threads=64,warps_per_head=2 shares them");
+    assert_null(rejected("", REGISTERS "chunk=128,threads=64,warps_per_head=2", "sm120"));
     assert_non_null(rejected("batch=1024,tokens=1073741824", "chunk=16", "sm90"));
     assert_non_null(strstr(rejected("", "", "sm75"), "sm75"));
 }
