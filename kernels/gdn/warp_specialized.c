@@ -209,7 +209,7 @@ static bool columns_fit(const kkt_values *config, const sizes *s, char *reason, 
 
 /* The same as grid_fits, for the exported header. */
 const char *const kkt_gdn_ws_row_needs[] = {
-    "batch * sequences * heads_v * (dv / row->block_dv) >= row->units_per_block", NULL};
+    "batch * sequences * heads_v * (dv / kkt_row->block_dv) >= kkt_row->units_per_block", NULL};
 
 static bool grid_fits(const kkt_values *config, const sizes *s, char *reason, size_t size) {
     const int64_t each = config->v[UNITS_PER_BLOCK];

@@ -378,7 +378,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
 }
 
 /* Of a row with the quotient of heads asked for, whether blocks share a key head or not. */
-static const char *const row_needs[] = {"heads_v % row->heads_per_block == 0", NULL};
+static const char *const row_needs[] = {"heads_v % kkt_row->heads_per_block == 0", NULL};
 
 static const kkt_variant materialized = {
     .style = KKT_STYLE_MATERIALIZED,

@@ -197,6 +197,10 @@ static void add_table(kkt_text *out, const kkt_view *view, const kkt_kernel *ker
     kkt_text_free(&rows);
 }
 
+/* The look-up's arguments are the kernel's problem keys, by name: all else in the function is
+ * called kkt_..., which no key is (kernels.test_kernel), so that any key may be named "row" or
+ * "best". */
+
 /* The rows that must not be given out for the problem asked: another binary, or a configuration
  * that may not divide it. */
 static void add_conditions(kkt_text *out, const kkt_kernel *kernel, const kkt_variant *variant,
@@ -204,29 +208,32 @@ static void add_conditions(kkt_text *out, const kkt_kernel *kernel, const kkt_va
     for (size_t p = 0; p < kernel->problem.count; p++) {
         const kkt_param *param = &kernel->problem.params[p];
         if (kernel->sizes_decide || kkt_lookup_rule_of(param).compiled)
-            kkt_text_printf(out, "        if (rows[i].problem_%s != %s)\n            continue;\n",
-                            param->name, param->name);
+            kkt_text_printf(
+                out, "        if (kkt_rows[kkt_i].problem_%s != %s)\n            continue;\n",
+                param->name, param->name);
     }
     for (const kkt_lookup_quotient *q = kkt_lookup_quotients; q->above != NULL; q++)
         if (kkt_params_find(&kernel->problem, q->above) >= 0 &&
             kkt_params_find(&kernel->problem, q->below) >= 0)
-            kkt_text_printf(out,
-                            "        if (rows[i].problem_%s * %s != %s * rows[i].problem_%s)\n"
-                            "            continue;\n",
-                            q->above, q->below, q->above, q->below);
+            kkt_text_printf(
+                out,
+                "        if (kkt_rows[kkt_i].problem_%s * %s != %s * kkt_rows[kkt_i].problem_%s)\n"
+                "            continue;\n",
+                q->above, q->below, q->above, q->below);
     for (const char *const *need = variant->row_needs; need != NULL && *need != NULL; need++)
         kkt_text_printf(out, "        if (!(%s))\n            continue;\n", *need);
     if (kernel->chunk_param != NULL && common != 0)
-        kkt_text_printf(out,
-                        "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : %lld))\n"
-                        "            continue;\n",
-                        kernel->chunk_param, (long long)common);
-    else if (kernel->chunk_param != NULL)
         kkt_text_printf(
             out,
-            "        if (rows[i].%s != (chunk_wanted != 0 ? chunk_wanted : standing[i]))\n"
+            "        if (kkt_rows[kkt_i].%s != (kkt_chunk_wanted != 0 ? kkt_chunk_wanted : %lld))\n"
             "            continue;\n",
-            kernel->chunk_param);
+            kernel->chunk_param, (long long)common);
+    else if (kernel->chunk_param != NULL)
+        kkt_text_printf(out,
+                        "        if (kkt_rows[kkt_i].%s != (kkt_chunk_wanted != 0 ? "
+                        "kkt_chunk_wanted : kkt_standing[kkt_i]))\n"
+                        "            continue;\n",
+                        kernel->chunk_param);
 }
 
 static void add_distance(kkt_text *out, const kkt_kernel *kernel) {
@@ -234,8 +241,9 @@ static void add_distance(kkt_text *out, const kkt_kernel *kernel) {
         const kkt_param *param = &kernel->problem.params[p];
         kkt_lookup_rule rule = kkt_lookup_rule_of(param);
         if (!kernel->sizes_decide && !rule.compiled)
-            kkt_text_printf(out, "        apart *= kkttune_apart(rows[i].problem_%s, %s, %d);\n",
-                            param->name, param->name, rule.halves);
+            kkt_text_printf(
+                out, "        kkt_distance *= kkttune_apart(kkt_rows[kkt_i].problem_%s, %s, %d);\n",
+                param->name, param->name, rule.halves);
     }
 }
 
@@ -243,34 +251,38 @@ static void add_arguments(kkt_text *out, const kkt_kernel *kernel) {
     for (size_t p = 0; p < kernel->problem.count; p++)
         kkt_text_printf(out, "%slong long %s", p == 0 ? "" : ", ", kernel->problem.params[p].name);
     if (kernel->chunk_param != NULL)
-        kkt_text_add(out, ", int chunk_wanted");
+        kkt_text_add(out, ", int kkt_chunk_wanted");
 }
 
 /* Rows of one tier are ordered as kkt_lookup_find orders them: distance, fresh before stale, time.
  */
 static void add_choice(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
                        const kkt_variant *variant, int64_t common) {
-    kkt_text_add(out, "    for (int i = 0; i < count; i++) {\n        double apart = 1.0;\n");
+    kkt_text_add(out, "    for (int kkt_i = 0; kkt_i < kkt_count; kkt_i++) {\n        double "
+                      "kkt_distance = 1.0;\n");
     if (variant->row_needs != NULL) {
         kkt_text_add(out, "        const ");
         add_prefix(out, view, kernel);
-        kkt_text_add(out, "_entry *row = &rows[i];\n");
+        kkt_text_add(out, "_entry *kkt_row = &kkt_rows[kkt_i];\n");
     }
     add_conditions(out, kernel, variant, common);
     add_distance(out, kernel);
     kkt_text_printf(
         out,
-        "        if (apart > %.1f)\n            continue;\n"
-        "        int tier = rows[i].time_us > 0.0;\n"
-        "        if (apart <= 1.0 && rows[i].provenance != KKTTUNE_PREDICTED)\n"
-        "            tier = 2;\n"
-        "        if (best && (tier < best_tier || (tier == best_tier && apart > nearest)))\n"
+        "        if (kkt_distance > %.1f)\n            continue;\n"
+        "        int kkt_tier = kkt_rows[kkt_i].time_us > 0.0;\n"
+        "        if (kkt_distance <= 1.0 && kkt_rows[kkt_i].provenance != KKTTUNE_PREDICTED)\n"
+        "            kkt_tier = 2;\n"
+        "        if (kkt_best && (kkt_tier < kkt_best_tier || (kkt_tier == kkt_best_tier && "
+        "kkt_distance > kkt_nearest)))\n"
         "            continue;\n"
-        "        if (best && tier == best_tier && apart >= nearest &&\n"
-        "            (rows[i].stale > best->stale ||\n"
-        "             (rows[i].stale == best->stale && rows[i].time_us >= best->time_us)))\n"
+        "        if (kkt_best && kkt_tier == kkt_best_tier && kkt_distance >= kkt_nearest &&\n"
+        "            (kkt_rows[kkt_i].stale > kkt_best->stale ||\n"
+        "             (kkt_rows[kkt_i].stale == kkt_best->stale && kkt_rows[kkt_i].time_us >= "
+        "kkt_best->time_us)))\n"
         "            continue;\n"
-        "        best = &rows[i];\n        best_tier = tier;\n        nearest = apart;\n    }\n",
+        "        kkt_best = &kkt_rows[kkt_i];\n        kkt_best_tier = kkt_tier;\n        "
+        "kkt_nearest = kkt_distance;\n    }\n",
         pow(4, KKT_LOOKUP_FAR));
 }
 
@@ -284,14 +296,15 @@ static void add_standing(kkt_text *out, const kkt_view *view, const kkt_kernel *
             kkt_text_printf(&values, "%s%lld", values.length > 0 ? ", " : "",
                             (long long)kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
     }
-    kkt_text_printf(out, "    static const int standing[] = {%s};\n", kkt_text_get(&values));
+    kkt_text_printf(out, "    static const int kkt_standing[] = {%s};\n", kkt_text_get(&values));
     kkt_text_free(&values);
     kkt_text_free(&row);
 }
 
 static const char nearest_row[] =
     "\n/* The row of exactly this problem; else (or where that is only predicted) of the nearest "
-    "measured\n * one, by the rules of `kkttune lookup`; else of the nearest one. What is compiled "
+    "measured\n * one, by the rules of `kkttune lookup`; else of the nearest one. What is "
+    "compiled "
     "in "
     "(data type,\n * gate, inner dimensions) and the number of value heads a key head must be a "
     "row's "
@@ -307,30 +320,30 @@ static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     const int64_t common = common_chunk(view, kernel, variant);
     kkt_text_add(out, kernel->sizes_decide ? own_row : nearest_row);
     if (kernel->chunk_param != NULL && common != 0)
-        kkt_text_printf(out, " `chunk_wanted` 0: %lld.", (long long)common);
+        kkt_text_printf(out, " `kkt_chunk_wanted` 0: %lld.", (long long)common);
     else if (kernel->chunk_param != NULL)
-        kkt_text_add(out,
-                     "\n * `chunk_wanted` 0: the chunk size at which the fastest pipeline takes "
-                     "least time on the row's\n * own problem.");
-    kkt_text_add(out, "\n * `*exact`, where it is not null, receives 1 or 0. */\n"
+        kkt_text_add(
+            out, "\n * `kkt_chunk_wanted` 0: the chunk size at which the fastest pipeline takes "
+                 "least time on the row's\n * own problem.");
+    kkt_text_add(out, "\n * `*kkt_exact`, where it is not null, receives 1 or 0. */\n"
                       "KKTTUNE_FUNCTION const ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_entry *\n");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_find(");
     add_arguments(out, kernel);
-    kkt_text_add(out, ", int *exact) {\n    int count = 0, best_tier = 0;\n    const ");
+    kkt_text_add(out, ", int *kkt_exact) {\n    int kkt_count = 0, kkt_best_tier = 0;\n    const ");
     add_prefix(out, view, kernel);
-    kkt_text_add(out, "_entry *rows = ");
+    kkt_text_add(out, "_entry *kkt_rows = ");
     add_prefix(out, view, kernel);
-    kkt_text_add(out, "_table(&count);\n    const ");
+    kkt_text_add(out, "_table(&kkt_count);\n    const ");
     add_prefix(out, view, kernel);
-    kkt_text_add(out, "_entry *best = 0;\n    double nearest = 0.0;\n");
+    kkt_text_add(out, "_entry *kkt_best = 0;\n    double kkt_nearest = 0.0;\n");
     if (kernel->chunk_param != NULL && common == 0)
         add_standing(out, view, kernel, variant);
     add_choice(out, view, kernel, variant, common);
-    kkt_text_add(out, "    if (exact)\n        *exact = best && nearest <= 1.0;\n"
-                      "    return best;\n}\n");
+    kkt_text_add(out, "    if (kkt_exact)\n        *kkt_exact = kkt_best && kkt_nearest <= 1.0;\n"
+                      "    return kkt_best;\n}\n");
 }
 
 static void add_kernel(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel) {

@@ -23,6 +23,8 @@ static void families_are_complete(void **state) {
         assert_int_equal(kkt_kernel_parse(kernel->name, &found, NULL), KKT_OK);
         assert_ptr_equal(found, kernel);
         assert_non_null(kernel->default_problems[0]);
+        for (size_t p = 0; p < kernel->problem.count; p++) /* the exported header's own names */
+            assert_true(strncmp(kernel->problem.params[p].name, "kkt_", 4) != 0);
         for (const char *const *text = kernel->default_problems; *text; text++) {
             kkt_values problem;
             kkt_error err = {0};

@@ -268,8 +268,8 @@ static void macros_take_the_pipelines_chunk(void **state) {
     kkt_view view = make_view(f);
     kkt_text text = render(f, &view, "header");
     assert_non_null(strstr(text.data, "#define KKTTUNE_SM90_KKT_SOLVE_CHUNK 32\n"));
-    assert_non_null(strstr(text.data, "chunk_wanted : standing[i]"));
-    assert_non_null(strstr(text.data, "static const int standing[] = {32, 32, 32, 32, 64,"));
+    assert_non_null(strstr(text.data, "kkt_chunk_wanted : kkt_standing[kkt_i]"));
+    assert_non_null(strstr(text.data, "static const int kkt_standing[] = {32, 32, 32, 32, 64,"));
     kkt_text_free(&text);
 }
 
@@ -279,7 +279,7 @@ static void one_chunk_for_all_is_one_number(void **state) {
     kkt_view view = make_view(f);
     kkt_text text = render(f, &view, "header");
     assert_null(strstr(text.data, "standing"));
-    assert_non_null(strstr(text.data, "chunk_wanted : 64)"));
+    assert_non_null(strstr(text.data, "kkt_chunk_wanted : 64)"));
     kkt_text_free(&text);
 }
 
