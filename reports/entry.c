@@ -61,6 +61,17 @@ int kkt_entry_compare_problem(const kkt_entry *a, const kkt_entry *b) {
     return order != 0 ? order : strcmp(a->problem, b->problem);
 }
 
+/* Of entries without a time. */
+static int compare_untimed(const kkt_entry *a, const kkt_entry *b) {
+    int order = (a->spill_bytes > 0) - (b->spill_bytes > 0);
+    return order != 0 ? order : compare_reals(a->predicted_us, b->predicted_us);
+}
+
+static int compare_configs(const kkt_entry *a, const kkt_entry *b) {
+    int order = (a->departures > b->departures) - (a->departures < b->departures);
+    return order != 0 ? order : strcmp(a->config, b->config);
+}
+
 int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
     kkt_rank rank_a = kkt_entry_rank(a), rank_b = kkt_entry_rank(b);
     if (rank_a != rank_b)
@@ -73,13 +84,16 @@ int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b) {
         if (order == 0)
             order = compare_reals(a->low_us, b->low_us);
     } else {
-        order = (a->spill_bytes > 0) - (b->spill_bytes > 0);
-        if (order == 0)
-            order = compare_reals(a->predicted_us, b->predicted_us);
+        order = compare_untimed(a, b);
     }
-    if (order == 0)
-        order = (a->departures > b->departures) - (a->departures < b->departures);
-    return order != 0 ? order : strcmp(a->config, b->config);
+    return order != 0 ? order : compare_configs(a, b);
+}
+
+int kkt_entry_compare_chunks(const kkt_entry *a, const kkt_entry *b) {
+    if (kkt_entry_measured(a) || kkt_entry_measured(b))
+        return kkt_entry_compare(a, b);
+    int order = compare_untimed(a, b);
+    return order != 0 ? order : kkt_entry_compare(a, b);
 }
 
 static bool timed(const kkt_view *view, const kkt_entry *like) {
@@ -114,7 +128,9 @@ const kkt_entry *kkt_view_standing(const kkt_view *view, const char *kernel, con
         const kkt_entry *entry = &view->entries[i];
         if (strcmp(entry->kernel, kernel) != 0 || strcmp(entry->problem, problem) != 0)
             continue;
-        if (best == NULL || kkt_entry_compare(entry, best) < 0)
+        bool better = entry->best_of_problem || (best != NULL && !best->best_of_problem &&
+                                                 kkt_entry_compare(entry, best) < 0);
+        if (best == NULL || better)
             best = entry;
         if (entry->chunk == wanted && (at_chunk == NULL || kkt_entry_compare(entry, at_chunk) < 0))
             at_chunk = entry;

@@ -399,19 +399,34 @@ static void choose(builder *b) {
     }
 }
 
+/* Whether another entry of the same problem, and of the same chunk size where `same_chunk`, is the
+ * better one; without it those are looked at that won their chunk size. What the model alone knows
+ * of stands for nothing. */
+static bool is_beaten(const kkt_view *view, size_t at, bool same_chunk) {
+    const kkt_entry *entry = &view->entries[at];
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *other = &view->entries[i];
+        if (i == at || other->model_only || (other->chunk == entry->chunk) != same_chunk ||
+            (!same_chunk && !other->best_of_problem) || strcmp(entry->kernel, other->kernel) != 0 ||
+            strcmp(entry->problem, other->problem) != 0)
+            continue;
+        int order =
+            same_chunk ? kkt_entry_compare(other, entry) : kkt_entry_compare_chunks(other, entry);
+        if (order < 0 || (order == 0 && i < at))
+            return true;
+    }
+    return false;
+}
+
+/* First the best style of each chunk size, then the best of those. */
 static void mark_best(kkt_view *view) {
     for (size_t i = 0; i < view->entry_count; i++) {
         kkt_entry *entry = &view->entries[i];
-        entry->best_of_problem = !entry->model_only;
-        for (size_t j = 0; j < view->entry_count && entry->best_of_problem; j++) {
-            const kkt_entry *other = &view->entries[j];
-            if (j != i && strcmp(entry->kernel, other->kernel) == 0 &&
-                strcmp(entry->problem, other->problem) == 0) {
-                int order = kkt_entry_compare(other, entry);
-                entry->best_of_problem = order > 0 || (order == 0 && i < j);
-            }
-        }
+        entry->best_of_problem = !entry->model_only && !is_beaten(view, i, true);
     }
+    for (size_t i = 0; i < view->entry_count; i++)
+        if (view->entries[i].best_of_problem && is_beaten(view, i, false))
+            view->entries[i].best_of_problem = false;
 }
 
 typedef kkt_status (*visitor)(void *context, const kkt_result *result, kkt_error *err);

@@ -154,5 +154,8 @@ const kkt_entry *kkt_view_untimed(const kkt_view *view, const kkt_entry *best);
 int kkt_entry_compare_problem(const kkt_entry *a, const kkt_entry *b);
 /* Negative where `a` is the better result; 0 only for equal configurations. */
 int kkt_entry_compare(const kkt_entry *a, const kkt_entry *b);
+/* The same between the winners of two chunk sizes: of two without a time what is expected of them
+ * comes before whether they were compiled, for a chunk size is none the faster for that. */
+int kkt_entry_compare_chunks(const kkt_entry *a, const kkt_entry *b);
 
 #endif

@@ -54,6 +54,55 @@ static void test_smallest_median_wins_and_ties(void **state) {
     assert_ptr_equal(kkt_view_standing(&view, "kkt_solve", entry->problem, 0), entry);
 }
 
+/* That one chunk size was compiled and another not makes it none the faster; within a chunk size
+ * what was compiled stands, and of two that take the same time. */
+static void test_untimed_chunks_are_compared_by_time(void **state) {
+    fixture *f = *state;
+    kkt_identity id = identity(f, "", "chunk=16,threads=128,inverse=recursive");
+    add_build(f, &id, f->hash);
+    kkt_view view = make_view(f);
+    kkt_entry compiled = *entry_at(f, &view, "", 16), predicted = *entry_at(f, &view, "", 64);
+    assert_int_equal(kkt_entry_rank(&compiled), KKT_RANK_COMPILED);
+    assert_int_equal(kkt_entry_rank(&predicted), KKT_RANK_PREDICTED);
+    compiled.predicted_us = 150;
+    predicted.predicted_us = 100;
+    assert_true(kkt_entry_compare(&compiled, &predicted) < 0);
+    assert_true(kkt_entry_compare_chunks(&predicted, &compiled) < 0);
+    predicted.predicted_us = 200;
+    assert_true(kkt_entry_compare_chunks(&compiled, &predicted) < 0);
+    predicted.predicted_us = 150;
+    assert_true(kkt_entry_compare_chunks(&compiled, &predicted) < 0);
+    predicted.predicted_us = 100;
+    compiled.spill_bytes = 8;
+    assert_true(kkt_entry_compare_chunks(&predicted, &compiled) < 0);
+    compiled.time_us = 170; /* a time is worth more than what is expected */
+    assert_true(kkt_entry_compare_chunks(&compiled, &predicted) < 0);
+}
+
+/* Over a whole view: no row without a time is expected to be slower than another chunk size's. */
+static void test_best_of_problem_is_the_fastest_chunk(void **state) {
+    fixture *f = *state;
+    kkt_identity compiled = identity(f, "", "chunk=16,threads=128,inverse=recursive");
+    add_build(f, &compiled, f->hash);
+    kkt_view view = make_view(f);
+    const kkt_entry *best = NULL;
+    double least = 1e9;
+    for (size_t i = 0; i < view.entry_count; i++) {
+        const kkt_entry *entry = &view.entries[i];
+        bool own = strcmp(entry->kernel, "kkt_solve") == 0 && entry->problem_rank == 0;
+        if (own && entry->predicted_us < least)
+            least = entry->predicted_us;
+        if (own && entry->best_of_problem) {
+            assert_null(best);
+            best = entry;
+        }
+    }
+    assert_non_null(best);
+    assert_true(best->predicted_us <= least);
+    assert_true(best->chunk != 16);
+    assert_int_equal(kkt_entry_rank(best), KKT_RANK_PREDICTED);
+}
+
 /* The fake backend's times stand where there are no others, and nowhere else. */
 static void test_made_up_times_leave_no_trace(void **state) {
     fixture *f = *state;
@@ -308,6 +357,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nothing_stored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_smallest_median_wins_and_ties, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_untimed_chunks_are_compared_by_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_best_of_problem_is_the_fastest_chunk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_made_up_times_leave_no_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equal_times_break_by_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale_is_kept_and_marked, setup, teardown),
