@@ -382,13 +382,19 @@ void session_close(session *s) {
     kkt_arena_close(s->arena);
 }
 
+/* Of all kernels together: each style on each default problem, and each chunk size on the first. */
+static const int64_t COMPILED_OF_ALL = 96;
+
 /* Without a GPU a default run compiles a fixed number of candidates beside the recorded winners, so
  * that its repetition finds nothing left to do. */
 static int64_t evals_of(const kkt_session_options *options, const kkt_backend *backend) {
     if (options->budget_evals > 0) {
         return options->budget_evals;
     }
-    return backend || options->exhaustive ? INT64_MAX : EVALS_PER_TASK;
+    if (backend || options->exhaustive) {
+        return INT64_MAX;
+    }
+    return options->kernel || options->pipeline ? EVALS_PER_TASK : COMPILED_OF_ALL;
 }
 
 kkt_status kkt_session_run(const kkt_session_options *options, kkt_db *db, kkt_compile_pool *pool,

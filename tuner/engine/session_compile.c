@@ -183,6 +183,84 @@ static kkt_status enqueue_winners(session *s, queue *q, const task *t, kkt_error
     return status;
 }
 
+/* Which chunk sizes of a task the queue has already, a bit each. */
+static uint32_t chunks_queued(const queue *q, const task *t) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < q->count; i++) {
+        const trial *item = q->slots[i];
+        const kkt_mark *mark =
+            item->task == t ? kkt_pointset_find(&t->walked, t->space, &item->point.config) : NULL;
+        bits |= mark ? UINT32_C(1) << mark->group : 0;
+    }
+    return bits;
+}
+
+/* The model's best of the chunk size that it expects most of, among those whose bit is not set in
+ * `*taken`; NULL: none is left. */
+static kkt_mark *next_chunk(const task *t, uint32_t *taken) {
+    const kkt_pointset *set = &t->walked;
+    kkt_mark *best = NULL;
+    for (int g = 0; g < set->groups; g++) {
+        if (set->first[g] == set->first[g + 1] || ((*taken >> g) & 1)) {
+            continue;
+        }
+        kkt_mark *first = &set->marks[set->order[set->first[g]]];
+        if (!best || first->predicted_us < best->predicted_us) {
+            best = first;
+        }
+    }
+    *taken |= best ? UINT32_C(1) << best->group : 0;
+    return best;
+}
+
+/* Whether a task is of the first problem that this run has of its variant. */
+static bool is_first(const session *s, const task *t) {
+    for (const task *other = s->tasks; other < t; other++) {
+        if (other->variant == t->variant) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of each task of a first problem, or of each other one, the best of the chunk size that is
+ * expected to be fastest, then of each that of the second, and so on. */
+static kkt_status enqueue_rounds(session *s, queue *q, uint32_t *taken, bool first,
+                                 kkt_error *err) {
+    kkt_status status = KKT_OK;
+    for (bool more = true; more && status == KKT_OK;) {
+        more = false;
+        for (size_t i = 0; i < s->task_count && status == KKT_OK && s->evals_left > 0; i++) {
+            const task *t = &s->tasks[i];
+            bool due = !t->left_out && is_first(s, t) == first;
+            kkt_mark *mark = due ? next_chunk(t, &taken[i]) : NULL;
+            kkt_point point;
+            if (mark && kkt_pointset_propose(t->space, mark, &point)) {
+                s->evals_left--;
+                status = enqueue_point(s, q, t, &point, err);
+            }
+            more = more || mark;
+        }
+    }
+    return status;
+}
+
+/* Before the search proposes anything, the model's best of each chunk size that has no recorded
+ * winner: chunk sizes are compared on a kernel's first problem, which comes first. A strategy that
+ * was asked for by name has its own order. */
+static kkt_status enqueue_chunks(session *s, queue *q, kkt_error *err) {
+    size_t types;
+    if (s->options->search != kkt_searches(&types)[0]) {
+        return KKT_OK;
+    }
+    uint32_t *taken = kkt_arena_array(s->arena, s->task_count + 1, sizeof *taken);
+    for (size_t i = 0; i < s->task_count; i++) {
+        taken[i] = chunks_queued(q, &s->tasks[i]);
+    }
+    kkt_status status = enqueue_rounds(s, q, taken, true, err);
+    return status == KKT_OK ? enqueue_rounds(s, q, taken, false, err) : status;
+}
+
 /* Proposals of all tasks in turn, so that a short budget covers every problem. */
 static kkt_status enqueue_proposals(session *s, queue *q, kkt_error *err) {
     const kkt_search_type *type = s->options->search;
@@ -300,6 +378,9 @@ kkt_status session_compile_all(session *s, kkt_error *err) {
         if (!s->tasks[i].left_out) {
             status = enqueue_winners(s, &q, &s->tasks[i], err);
         }
+    }
+    if (status == KKT_OK && !s->nothing_left) {
+        status = enqueue_chunks(s, &q, err);
     }
     if (status == KKT_OK && !s->nothing_left) {
         status = enqueue_proposals(s, &q, err);
