@@ -43,7 +43,8 @@ static kkt_status import_if_matching(kkt_db *db, const char *path, const char *a
     kkt_json_close(header);
     *rows = 0;
     kkt_status status = wanted ? kkt_recording_import(db, path, rows, err) : KKT_OK;
-    if (status == KKT_ERR_INPUT && err)
+    /* SQLite's error is the database's, which has a remedy of its own. */
+    if (status == KKT_ERR_INPUT && err && err->native == 0)
         return kkt_fail(err, status, err->native,
                         "%s; put the file back as it was, or take it out of its folder",
                         err->message);

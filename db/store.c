@@ -66,9 +66,9 @@ kkt_status kkt_db_fail(const kkt_db *db, int code, kkt_error *err) {
                         path);
     case SQLITE_CORRUPT:
         return kkt_fail(err, KKT_ERR_INPUT, code,
-                        "database '%s' is damaged: %s; 'kkttune db recover' copies what is sound "
-                        "into a new file",
-                        path, db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code));
+                        "database '%s' is damaged: %s; 'kkttune db recover %s NEW' copies what is "
+                        "sound into a new file",
+                        path, db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code), path);
     case SQLITE_IOERR:
         return kkt_fail(err, KKT_ERR_ENVIRONMENT, code,
                         "reading or writing database '%s' failed (%s); what was committed before "
@@ -82,8 +82,9 @@ kkt_status kkt_db_fail(const kkt_db *db, int code, kkt_error *err) {
                         path);
     default:
         return kkt_fail(err, KKT_ERR_INPUT, code,
-                        "database '%s' is damaged: %s; 'kkttune db recover' copies what is sound",
-                        path, db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code));
+                        "database '%s' is damaged: %s; 'kkttune db recover %s NEW' copies what is "
+                        "sound into a new file",
+                        path, db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code), path);
     }
 }
 
