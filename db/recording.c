@@ -11,7 +11,9 @@
 #define RECORDING_LIMIT ((size_t)256 << 20) /* bytes of one file */
 #define PROVENANCES_MAX 65536
 #define SAMPLES_MAX 1000000
-#define COUNTERS_MAX 256 /* of a run */
+#define COUNTERS_MAX 256  /* of a run */
+#define REGISTERS_MAX 255 /* of a thread, on every architecture */
+#define NO_RECORDING "not a recording (no schema kkttune.recording/1)"
 
 /* One recording being read. Parsed lines of provenances stay open: rows borrow their strings. */
 typedef struct reader {
@@ -43,7 +45,7 @@ static kkt_status read_header(reader *r, kkt_json *line, kkt_error *err) {
     const char *schema = kkt_json_string(line, "schema");
     r->header = line;
     if (!schema || strncmp(schema, "kkttune.recording/", 18) != 0)
-        return malformed(r, "not a recording (no schema kkttune.recording/1)", err);
+        return malformed(r, NO_RECORDING, err);
     if (strcmp(schema, "kkttune.recording/1") != 0 && strcmp(schema, "kkttune.recording/2") != 0)
         return malformed(r, "written by a newer kkttune: this one reads kkttune.recording/1 and /2",
                          err);
@@ -130,7 +132,7 @@ static kkt_build_record build_of(fields *f, fields *provenance) {
         .options = text_of(f, "options"),
         .outcome = outcome_of(f),
         .log = text_of(f, "log"),
-        .registers = (int)int_of(f, "registers", 65536),
+        .registers = (int)int_of(f, "registers", REGISTERS_MAX),
         .static_smem_bytes = int_of(f, "static_smem_bytes", most),
         .dynamic_smem_bytes = int_of(f, "dynamic_smem_bytes", most),
         .spill_store_bytes = int_of(f, "spill_store_bytes", most),
@@ -354,6 +356,15 @@ static kkt_status read_pipeline(reader *r, const kkt_json *line, kkt_error *err)
     return status;
 }
 
+/* A line that cannot be parsed. The first one: a file of another kind, most likely. */
+static kkt_status broken_line(const reader *r, kkt_status status, kkt_error *err) {
+    if (status != KKT_ERR_INPUT || !err)
+        return status;
+    if (!r->header)
+        return malformed(r, NO_RECORDING, err);
+    return kkt_fail(err, status, err->native, "%s; nothing was imported from it", err->message);
+}
+
 static kkt_status read_line(reader *r, const char *text, size_t length, kkt_error *err) {
     if (r->ended)
         return malformed(r, "there is text after the last line", err);
@@ -362,10 +373,10 @@ static kkt_status read_line(reader *r, const char *text, size_t length, kkt_erro
     kkt_json *line = NULL;
     kkt_status status = kkt_json_parse(text, length, name, &line, err);
     if (status != KKT_OK)
-        return status;
+        return broken_line(r, status, err);
     if (!kkt_json_is_object(line)) {
         kkt_json_close(line);
-        return malformed(r, "not a JSON object", err);
+        return malformed(r, r->header ? "not a JSON object" : NO_RECORDING, err);
     }
     if (!r->header)
         return read_header(r, line, err); /* keeps the line */

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "db/recording.h"
 #include "db/rows.h"
+#include "db/store_sqlite.h"
 #include "fixture.h"
 
 static kkt_db *open_named(const fixture *f, const char *name) {
@@ -160,7 +161,15 @@ static void test_malformed_lines(void **state) {
     } cases[] = {
         {true, "", "truncated"},
         {true, "{\"schema\":\"kkttune.config/1\"}\n", "not a recording"},
-        {true, "[1]\n", "not a JSON object"},
+        {true, "[1]\n", "line 1: not a recording (no schema kkttune.recording/1)"},
+        {true, "{\n  \"schema\": \"kkttune.config/1\"\n}\n", "line 1: not a recording"},
+        {false, "[1]\n", "line 2: not a JSON object"},
+        {false, PROVENANCE "{\"p\":0,\n", "; nothing was imported from it"},
+        {false,
+         PROVENANCE "{\"p\":0,\"kernel\":\"k\",\"style\":\"s\",\"problem\":\"a=1\","
+                    "\"config\":\"b=2\",\"build\":{\"outcome\":\"compiled\",\"registers\":256},"
+                    "\"run\":{\"outcome\":\"ok\"}}\n",
+         "line 3: 'registers' is missing or no such value"},
         {true, "{\"schema\":\"kkttune.recording/3\",\"arch\":\"x\",\"device\":\"y\"}\n",
          "newer kkttune"},
         {true, "{\"schema\":\"kkttune.recording/1\",\"arch\":\"sm90\"}\n", "no arch or no device"},
@@ -256,6 +265,15 @@ static void test_folder(void **state) {
     assert_ok(kkt_file_write(path, "{\"schema\"", 9, &error));
     assert_status(KKT_ERR_INPUT, kkt_recording_import_folder(db, folder, "sm90", &rows, &error));
     assert_says("broken.jsonl");
+    assert_says("; put the file back as it was, or take it out of its folder");
+    /* What is wrong with the database has the database's remedy alone. */
+    assert_int_equal(remove(path), 0);
+    assert_ok(kkt_db_exec(db, "ALTER TABLE runs RENAME TO gone", &error));
+    write_recording(f, "d_h200.jsonl", "sm90", "h200", "c=9");
+    assert_status(KKT_ERR_INPUT, kkt_recording_import_folder(db, folder, "sm90", &rows, &error));
+    assert_says("is damaged: no such table");
+    assert_says("a.db NEW'");
+    assert_null(strstr(error.message, "put the file back"));
     kkt_db_close(db);
 }
 
