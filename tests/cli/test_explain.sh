@@ -65,8 +65,9 @@ json '"lda=0" in d["problem"]' # one problem has one name
 expect 0 explain gemv --arch sm90 --json
 json '"config_note" not in d'
 refuses 2 "rows_per_block must be" explain gemv --arch sm90 --problem layout=t,m=4099 --config vec=8
-refuses 2 "no configuration applies to this problem; the default one does not: sm80 has no wgmma" \
+refuses 2 "no configuration of style warp_specialized applies to this problem; the default one does not: sm80 has no wgmma" \
     explain gemm --arch sm80 --style warp_specialized
+has "$err" "; styles that apply: fragment, pipelined"
 
 # A cache that is no folder: the result is the same, with one warning.
 touch file
