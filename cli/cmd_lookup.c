@@ -8,7 +8,8 @@
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
 
-static void print_json(const kkt_lookup *found, const kkt_device *device) {
+/* `pick`: the model's own choice where it is much faster than what was found; else NULL. */
+static void print_json(const kkt_lookup *found, const kkt_device *device, const kkt_entry *pick) {
     kkt_json *root = kkt_json_object();
     kkt_json_add_string(root, "schema", "kkttune.lookup/1");
     kkt_json_add_string(root, "arch", device->arch);
@@ -29,7 +30,24 @@ static void print_json(const kkt_lookup *found, const kkt_device *device) {
         kkt_json_add_real(passed, "time_us", found->slower->time_us);
         kkt_json_add_real(passed, "faster_us", found->faster->time_us);
     }
+    if (pick != NULL) {
+        kkt_json *model = kkt_json_add_object(root, "model_pick");
+        kkt_json_add_string(model, "style", pick->style);
+        kkt_json_add_string(model, "config", pick->config);
+        kkt_json_add_real(model, "predicted_us", pick->predicted_us);
+    }
     kkt_print_json(root);
+}
+
+/* What the model would rather use, and how to find out which of the two is faster. */
+static void print_pick(const kkt_args *args, const kkt_entry *pick) {
+    const char *problem = kkt_args_get(args, "--problem");
+    const bool named = problem != NULL && *problem != '\0';
+    printf(
+        "model's own %s\n            style %s, predicted %.4g us; 'kkttune tune %s --arch %s%s%s' "
+        "compares them\n",
+        pick->config, pick->style, pick->predicted_us, pick->kernel, kkt_args_get(args, "--arch"),
+        named ? " --problem " : "", named ? problem : "");
 }
 
 static void print_text(const kkt_lookup *found, const kkt_device *device) {
@@ -49,7 +67,8 @@ static void print_text(const kkt_lookup *found, const kkt_device *device) {
     if (kkt_entry_measured(entry))
         printf("time        %.4g us [%.4g, %.4g]%s\n", entry->time_us, entry->low_us,
                entry->high_us, found->tier == KKT_LOOKUP_NEAREST ? ", of that problem" : "");
-    if (found->tier != KKT_LOOKUP_EXACT && isfinite(entry->predicted_us))
+    if ((found->tier != KKT_LOOKUP_EXACT || !kkt_entry_measured(entry)) &&
+        isfinite(entry->predicted_us))
         printf("predicted   %.4g us%s\n", entry->predicted_us,
                entry->calibrated ? "" : " (uncalibrated)");
     if (entry->limiter != NULL)
@@ -91,6 +110,20 @@ static kkt_status open_views(const kkt_args *args, const kkt_arch *arch, const k
                                                kernel->name, arena, views, count, err);
 }
 
+static void print_found(const kkt_args *args, const kkt_lookup *found, const kkt_kernel *kernel,
+                        const kkt_values *problem, const kkt_arch *arch, const kkt_device *device,
+                        kkt_arena *arena) {
+    kkt_entry pick;
+    const bool other = kkt_lookup_model_pick(found, kernel, problem, arch, device, arena, &pick);
+    if (kkt_args_has(args, "--json")) {
+        print_json(found, device, other ? &pick : NULL);
+        return;
+    }
+    print_text(found, device);
+    if (other)
+        print_pick(args, &pick);
+}
+
 static kkt_status run_kernel(const kkt_args *args, kkt_error *err) {
     const kkt_kernel *kernel;
     const kkt_arch *arch;
@@ -117,10 +150,8 @@ static kkt_status run_kernel(const kkt_args *args, kkt_error *err) {
     if (status == KKT_OK)
         status = kkt_lookup_find(views, count, kernel, &problem, chunk, arch, device, arena, &found,
                                  err);
-    if (status == KKT_OK && kkt_args_has(args, "--json"))
-        print_json(&found, device);
-    else if (status == KKT_OK)
-        print_text(&found, device);
+    if (status == KKT_OK)
+        print_found(args, &found, kernel, &problem, arch, device, arena);
     kkt_db_close(db);
     kkt_arena_close(arena);
     return status;

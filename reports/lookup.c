@@ -408,6 +408,18 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
     return KKT_OK;
 }
 
+bool kkt_lookup_model_pick(const kkt_lookup *found, const kkt_kernel *kernel,
+                           const kkt_values *problem, const kkt_arch *arch,
+                           const kkt_device *device, kkt_arena *arena, kkt_entry *out) {
+    const search s = {.kernel = kernel,
+                      .problem = problem,
+                      .arch = arch,
+                      .device = device,
+                      .chunk = found->entry.chunk};
+    return found->tier == KKT_LOOKUP_NEAREST && from_model(&s, arena, out) &&
+           found->entry.predicted_us > KKT_LOOKUP_SLOW * out->predicted_us;
+}
+
 kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                             const kkt_device *device, const char *kernel, kkt_arena *arena,
                             kkt_view **views, size_t *count, kkt_error *err) {

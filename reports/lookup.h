@@ -57,6 +57,9 @@ double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const 
 /* Where the best configuration of a neighbour cannot be used, its next best ones are tried, as long
  * as they take at most this multiple of the best one's time. */
 #define KKT_LOOKUP_POOR 1.5
+/* A neighbour's configuration whose prediction for the problem asked is above this multiple of the
+ * model's best is shown with that one beside it. */
+#define KKT_LOOKUP_SLOW 1.1
 
 /* Looks in `views` (the first is the device's own; `count` may be 0: the model alone): for a result
  * of the problem asked, else for the nearest one of each style. Of these the nearest is taken,
@@ -70,6 +73,13 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
                            const kkt_values *problem, int64_t chunk, const kkt_arch *arch,
                            const kkt_device *device, kkt_arena *arena, kkt_lookup *out,
                            kkt_error *err);
+
+/* Where `found` is a neighbour's configuration that the model finds slower than its own best one
+ * for the problem by more than KKT_LOOKUP_SLOW: true, and that one in `out`. The neighbour was
+ * measured and the model may be wrong; the two are to be timed against each other. */
+bool kkt_lookup_model_pick(const kkt_lookup *found, const kkt_kernel *kernel,
+                           const kkt_values *problem, const kkt_arch *arch,
+                           const kkt_device *device, kkt_arena *arena, kkt_entry *out);
 
 /* The views of all devices of an architecture, `device` first; returns their number. */
 kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,

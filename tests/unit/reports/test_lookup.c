@@ -118,6 +118,37 @@ static void test_nearest_is_of_the_problem_asked(void **state) {
 }
 
 /* What is added from now on is of another kernel and style; all have one made-up hash. */
+/* A neighbour's configuration that the model would not take is shown with the model's own. */
+static void test_model_pick(void **state) {
+    fixture *f = *state;
+    kkt_values problem;
+    kkt_entry pick;
+    add_measured(f, "tokens=8192", "chunk=64,threads=128,inverse=row", 30, 31, 32);
+    kkt_view view = make_view(f);
+    kkt_params_defaults(&f->kernel->problem, &problem);
+    kkt_lookup found = find(f, &view, "", 64);
+    assert_int_equal(found.tier, KKT_LOOKUP_NEAREST);
+    assert_true(
+        kkt_lookup_model_pick(&found, f->kernel, &problem, f->arch, f->device, f->arena, &pick));
+    assert_true(pick.predicted_us * KKT_LOOKUP_SLOW < found.entry.predicted_us);
+    assert_int_equal(pick.provenance, KKT_PREDICTED);
+    assert_int_equal(pick.chunk, 64);
+    /* Nothing is to be said where the neighbour has the model's own, nor of the problem itself. */
+    add_measured(f, "tokens=8192", pick.config, 20, 21, 22);
+    view = make_view(f);
+    found = find(f, &view, "", 64);
+    assert_int_equal(found.tier, KKT_LOOKUP_NEAREST);
+    assert_int_equal(lround(found.entry.time_us), 21);
+    assert_false(
+        kkt_lookup_model_pick(&found, f->kernel, &problem, f->arch, f->device, f->arena, &pick));
+    add_measured(f, "", "chunk=64,threads=128,inverse=row", 99, 100, 101);
+    view = make_view(f);
+    found = find(f, &view, "", 64);
+    assert_int_equal(found.tier, KKT_LOOKUP_EXACT);
+    assert_false(
+        kkt_lookup_model_pick(&found, f->kernel, &problem, f->arch, f->device, f->arena, &pick));
+}
+
 static void turn_to(fixture *f, const char *kernel, kkt_style_id style) {
     assert_int_equal(kkt_kernel_parse(kernel, &f->kernel, &f->error), KKT_OK);
     f->variant = kkt_kernel_variant(f->kernel, style);
@@ -380,6 +411,7 @@ static void test_senseless_entries(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lookup, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_model_pick, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nearest_is_of_the_problem_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faster_style_is_farther, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next_best, setup, teardown),
