@@ -78,9 +78,26 @@ static void cell_totals(kkt_table *table, const kkt_curve *curve) {
     kkt_text_free(&text);
 }
 
+/* The point of the chunk size that a curve stands for; NULL: it has none. */
+static const kkt_curve_point *standing_point(const kkt_curve *curve) {
+    for (size_t i = 0; i < curve->count && !curve->best; i++) {
+        if (curve->points[i].chunk == kkt_curve_chunk(curve)) {
+            return &curve->points[i];
+        }
+    }
+    return curve->best;
+}
+
+/* Why it is that chunk size: a single one that has a time was not chosen by it. */
+static const char *why_chunk(const kkt_curve *curve) {
+    return !curve->best          ? "default: measured at one C alone"
+           : curve->measured < 2 ? "there is no other"
+                                 : "fastest";
+}
+
 static void print_rows(const kkt_view *view) {
-    static const char *const headings[] = {"pipeline", "problem",    "C",
-                                           "total us", "provenance", "total us by C"};
+    static const char *const headings[] = {"pipeline",   "problem",      "C", "why C", "total us",
+                                           "provenance", "total us by C"};
     kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
     size_t rows = 0;
     for (size_t i = 0; i < view->curve_count; i++) {
@@ -89,13 +106,16 @@ static void print_rows(const kkt_view *view) {
         if (!wanted(curve, NULL) || curve->measured == 0) {
             continue;
         }
+        const kkt_curve_point *point = standing_point(curve);
+        double total = point ? kkt_curve_figure(curve, point) : (double)NAN;
         rows++;
         short_problem(curve, &problem);
         kkt_table_cell(table, "%s", curve->pipeline->name);
         kkt_table_cell(table, "%s", kkt_text_get(&problem));
         kkt_table_cell(table, "%lld", (long long)kkt_curve_chunk(curve));
-        cell_us(table, curve->best ? kkt_curve_figure(curve, curve->best) : (double)NAN);
-        kkt_table_cell(table, "%s", curve->best ? kkt_curve_provenance(curve->best) : "-");
+        kkt_table_cell(table, "%s", why_chunk(curve));
+        cell_us(table, total);
+        kkt_table_cell(table, "%s", isfinite(total) ? kkt_curve_provenance(point) : "-");
         cell_totals(table, curve);
         kkt_text_free(&problem);
     }

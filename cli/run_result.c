@@ -106,14 +106,28 @@ static void cell_figure(kkt_table *out, kkt_objective objective, const kkt_entry
     }
 }
 
+static void cell_chunk(kkt_table *out, const kkt_entry *e) {
+    if (e && e->chunk > 0) {
+        kkt_table_cell(out, "%lld", (long long)e->chunk);
+    } else {
+        kkt_table_cell(out, "-");
+    }
+}
+
 static void print_best(const kkt_run_result *r) {
     static const char *const figures[] = {[KKT_OBJECTIVE_TIME] = "predicted us",
                                           [KKT_OBJECTIVE_ENERGY] = "energy mJ",
                                           [KKT_OBJECTIVE_ERROR] = "relative error"};
-    const char *const headings[] = {
-        "kernel",     "problem", "C",
-        "time us",    "ties",    figures[r->view->objective],
-        "provenance", "style",   "configuration (what is not the default)"};
+    const char *const headings[] = {"kernel",
+                                    "problem",
+                                    "C",
+                                    "exported C",
+                                    "time us",
+                                    "ties",
+                                    figures[r->view->objective],
+                                    "provenance",
+                                    "style",
+                                    "configuration (what is not the default)"};
     kkt_table *table = kkt_table_open(sizeof headings / sizeof *headings, headings);
     const kkt_entry *e;
     best_rows rows = best_begin(r);
@@ -125,11 +139,10 @@ static void print_best(const kkt_run_result *r) {
         }
         kkt_table_cell(table, "%s", e->kernel);
         short_cell(table, &kernel->problem, e->problem);
-        if (e->chunk > 0) {
-            kkt_table_cell(table, "%lld", (long long)e->chunk);
-        } else {
-            kkt_table_cell(table, "-");
-        }
+        const kkt_entry *taken =
+            e->chunk > 0 ? kkt_view_standing(r->view, e->kernel, e->problem, 0) : NULL;
+        cell_chunk(table, e);
+        cell_chunk(table, taken);
         if (isfinite(e->time_us)) {
             kkt_table_cell(table, "%.1f", e->time_us);
         } else {
@@ -143,6 +156,36 @@ static void print_best(const kkt_run_result *r) {
     }
     kkt_table_print(table, stdout);
     kkt_table_close(table);
+}
+
+/* What is exported of a kernel is not the row above where another chunk size is the faster one by
+ * itself: said for the first problem, which the header's macros are of. */
+static void print_macros(const kkt_view *view, const kkt_pipeline *pipeline) {
+    const char *kernel = NULL;
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *first = &view->entries[i];
+        if (first->model_only || !is_shown(pipeline, first->kernel) ||
+            (kernel && strcmp(kernel, first->kernel) == 0)) {
+            continue;
+        }
+        kernel = first->kernel;
+        const kkt_entry *taken = kkt_view_standing(view, kernel, first->problem, 0);
+        if (!taken || taken->best_of_problem) {
+            continue;
+        }
+        bool timed = isfinite(taken->time_us);
+        const kkt_curve *curve = kkt_view_chunk(view, kernel, first->problem)->curve;
+        printf("%s: exported at C = %lld (%.1f us%s on the first problem), ", kernel,
+               (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
+               timed ? "" : " predicted");
+        if (curve) {
+            printf("at which the whole of %s is fastest; the header's table has every C\n",
+                   curve->pipeline->name);
+        } else {
+            printf("the default, for no pipeline with it was timed there at several C; the "
+                   "header's table has every C\n");
+        }
+    }
 }
 
 /* The best of what was timed is not the best there is where a style was left out. */
@@ -189,11 +232,7 @@ static void print_baselines(const kkt_run_result *r) {
         }
         kkt_table_cell(table, "%s", row->entry.kernel);
         short_cell(table, &kernel->problem, row->entry.problem);
-        if (row->entry.chunk > 0) {
-            kkt_table_cell(table, "%lld", (long long)row->entry.chunk);
-        } else {
-            kkt_table_cell(table, "-");
-        }
+        cell_chunk(table, &row->entry);
         kkt_table_cell(table, "%.1f", row->entry.time_us);
         if (row->tuned) {
             kkt_table_cell(table, "%.2fx", row->ratio);
@@ -205,35 +244,6 @@ static void print_baselines(const kkt_run_result *r) {
     if (table) {
         kkt_table_print(table, stdout);
         kkt_table_close(table);
-    }
-}
-
-/* A kernel's macros in the header are not those of the row above where another chunk size is the
- * faster one by itself: said for the problem that the macros are of. */
-static void print_macros(const kkt_view *view, const kkt_pipeline *pipeline) {
-    const char *kernel = NULL;
-    for (size_t i = 0; i < view->entry_count; i++) {
-        const kkt_entry *first = &view->entries[i];
-        if (first->model_only || !is_shown(pipeline, first->kernel) ||
-            (kernel && strcmp(kernel, first->kernel) == 0)) {
-            continue;
-        }
-        kernel = first->kernel;
-        const kkt_entry *taken = kkt_view_standing(view, kernel, first->problem, 0);
-        if (!taken || taken->best_of_problem) {
-            continue;
-        }
-        bool timed = isfinite(taken->time_us);
-        const kkt_curve *curve = kkt_view_chunk(view, kernel, first->problem)->curve;
-        printf("%s: the header's macros are those of C = %lld (%.1f us%s on the first problem), ",
-               kernel, (long long)taken->chunk, timed ? taken->time_us : taken->predicted_us,
-               timed ? "" : " predicted");
-        if (curve) {
-            printf("at which %s takes least time; its table has every C\n", curve->pipeline->name);
-        } else {
-            printf("which stands until a pipeline is timed on it with each C; its table has every "
-                   "C\n");
-        }
     }
 }
 
@@ -312,12 +322,12 @@ void kkt_run_result_print_json(const kkt_run_result *r) {
 void kkt_run_result_print(const kkt_run_result *r) {
     const kkt_session_counts *c = &r->summary->counts;
     print_best(r);
+    print_macros(r->view, r->options->pipeline);
     print_untimed(r);
     print_baselines(r);
     if (!r->options->kernel) {
         kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);
     }
-    print_macros(r->view, r->options->pipeline);
     printf("tier %s", kkt_tier_name(r->summary->tier));
     if (r->summary->tier == KKT_TIER_MEASURED || r->summary->tier == KKT_TIER_REPLAYED) {
         print_staleness(r->view);

@@ -36,7 +36,8 @@ cmp kkttune-out/kkttune_sm90.json whole/kkttune_sm90.json || die "the resumed ru
 # Which chunk size the header's macros are of is said where it is not that of the row shown.
 chunk=$(sed -n 's/^#define KKTTUNE_SM90_KKT_SOLVE_CHUNK //p' whole/kkttune_sm90.h)
 [ "$chunk" -eq 64 ] || die "the macros are of C = $chunk"
-has "$out" "kkt_solve: the header's macros are those of C = 64 ("
+has "$out" "kkt_solve: exported at C = 64 ("
+has "$out" "  exported C  "
 
 # ---- elsewhere: a few plain lines ----
 [[ $err != *$'\r'* && $err != *$'\x1b'* ]] || die "control characters outside of a terminal"
