@@ -37,7 +37,7 @@ static void compose(const kkt_progress *p, double now, int64_t done, int64_t tot
     if (done < total) {
         kkt_text_printf(out, ", %lld left", (long long)(total - done));
     }
-    if (isfinite(p->best_us)) {
+    if (isfinite(p->best_us) && detail && strcmp(detail, p->best_problem) == 0) {
         kkt_text_printf(out, ", best %.1f us", p->best_us);
     }
     double used = now - p->begun_s;
@@ -119,6 +119,7 @@ void kkt_progress_result(kkt_progress *progress, const kkt_session_event *event)
     snprintf(problem, sizeof problem, "%s %s", event->id->kernel, event->id->problem);
     if (strcmp(problem, progress->best_of) != 0) {
         snprintf(progress->best_of, sizeof progress->best_of, "%s", problem);
+        snprintf(progress->best_problem, sizeof progress->best_problem, "%s", event->id->problem);
         progress->best_us = (double)NAN;
     }
     if (timed && !(event->time_us >= progress->best_us)) {

@@ -18,15 +18,16 @@ typedef struct kkt_progress {
     double begun_s;     /* of all */
     double phase_s;     /* when the phase began */
     int64_t phase_done; /* what was done of it before its first line */
-    double best_us;     /* of the problem at hand; NaN: none */
-    char best_of[512];
+    double best_us;     /* of the problem of the last result; NaN: none */
+    char best_of[512];  /* its kernel and problem */
+    char best_problem[512];
 } kkt_progress;
 
 void kkt_progress_open(kkt_progress *progress);
 /* The session's callback; `context` is the kkt_progress. */
 void kkt_progress_show(void *context, const char *phase, int64_t done, int64_t total,
                        const char *detail);
-/* Keeps the best time of the problem at hand. */
+/* Keeps the best time of the result's problem, which is shown beside that problem alone. */
 void kkt_progress_result(kkt_progress *progress, const kkt_session_event *event);
 /* A line of its own, between those of the progress. */
 void kkt_progress_note(kkt_progress *progress, const char *line);

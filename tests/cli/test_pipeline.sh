@@ -11,6 +11,9 @@ json 'all(c["pipeline"] == "gdn_t" for c in d["chunk_choice"])'
 json '[[p["chunk"] for p in c["curve"] if "end_to_end_us" in p] for c in d["chunk_choice"]
       if c["problem"]["tokens"] == 4096] == [[16, 32, 64, 128]]'
 json '{b["kernel"] for b in d["best"]} <= {"kkt_solve", "gdn_fwd_t"}'
+# A best time is one of the problem beside it: a pipeline is none that was searched.
+[[ $err == *"pipelines "* ]] || die "no progress of the pipelines"
+grep '^pipelines .*best' .err && die "the best of a kernel stands beside a pipeline"
 expect 0 "${run[@]}"
 has "$out" "gdn_t, heads_k=2"
 for other in gdn_fwd gdn_wu gdn_state gdn_output; do # no rows of what was not asked for
@@ -40,3 +43,10 @@ refuses 2 "senseless.json: entry 1: launch.registers is -" lookup kkt_solve --ar
     --config senseless.json
 refuses 2 "unknown parameter of a pipeline 'threads'" tune gdn_t --arch sm90 --config threads=1
 refuses 2 "'kkttune list pipelines' has the pipelines" tune gdn_q --arch sm90
+
+# The main job's table gives the time of a pipeline that was measured at one chunk size alone.
+run=(--arch sm90 --backend replay --budget "evals=1,seconds=1" --cache cache --db all.db --out all)
+expect 0 "${run[@]}"
+has "$out" "  why C  "
+rows=$(sed -n '/^pipeline .* why C /,/^tier /p' .out | grep -E '[0-9]: [0-9.]+') || die "no pipelines"
+grep -E ' 64 .* - +- +.*64: [0-9]' <<<"$rows" && die "a time at the exported C is no total"
