@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/run_log.h"
 #include "cli/run_result.h"
+#include "reports/failures.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
 #include "tuner/engine/session.h"
@@ -29,9 +30,10 @@ typedef struct job {
     kkt_backend_choice on;
     kkt_session_options options;
     kkt_progress progress;
-    kkt_run_log *log; /* NULL: none */
-    kkt_json *files;  /* an array */
-    bool works;       /* something of the problem that was asked for does, by what is stored */
+    kkt_run_log *log;                /* NULL: none */
+    kkt_json *files;                 /* an array */
+    const char *broken, *broken_why; /* a kernel nothing of which could be built; NULL: none */
+    bool works; /* something of the problem that was asked for does, by what is stored */
 } job;
 
 static const char *option_or(const kkt_args *args, const char *name, const char *otherwise) {
@@ -184,6 +186,32 @@ static bool kernel_measured(const job *j, const kkt_view *view) {
     return false;
 }
 
+/* Whether a kernel is one of those that the run is about. */
+static bool is_asked(const job *j, const char *kernel) {
+    const kkt_session_options *o = &j->options;
+    if (!o->pipeline) {
+        return !o->kernel || strcmp(o->kernel->name, kernel) == 0;
+    }
+    bool found = false;
+    for (size_t m = 0; o->pipeline->members[m]; m++) {
+        found = found || strcmp(o->pipeline->members[m], kernel) == 0;
+    }
+    return found;
+}
+
+/* The first kernel of the run that fails to build, in this run or one before, whatever is tried. */
+static void find_broken(job *j, const kkt_view *view) {
+    size_t count;
+    const kkt_kernel *const *kernels = kkt_kernels(&count);
+    for (size_t k = 0; k < count && !j->broken; k++) {
+        const char *why = kkt_view_unbuildable(view, kernels[k]->name);
+        if (why && is_asked(j, kernels[k]->name)) {
+            j->broken = kernels[k]->name;
+            j->broken_why = kkt_arena_printf(j->arena, "%.*s", (int)strcspn(why, "\n"), why);
+        }
+    }
+}
+
 static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_error *err) {
     kkt_view view;
     bool compiles = !kkt_compile_pool_unavailable(j->pool);
@@ -206,6 +234,7 @@ static kkt_status write_results(job *j, const kkt_session_summary *summary, kkt_
     if (status != KKT_OK) {
         return status;
     }
+    find_broken(j, &view);
     if (j->options.problem) {
         j->works = j->options.kernel
                        ? kernel_measured(j, &view)
@@ -308,11 +337,17 @@ static kkt_status prepare(job *j, const kkt_kernel *kernel, const kkt_pipeline *
     return KKT_OK;
 }
 
-/* A problem that was asked for and has no candidate that works, of this run or known before, is no
- * success; that some of the default problems have none is in the report. Where nothing could be
- * tried there is no failure. */
+/* A kernel of which nothing builds is no success, whoever asked. A problem that was asked for and
+ * has no candidate that works, of this run or known before, is no success; that some of the default
+ * problems have none is in the report. Where nothing could be tried there is no failure. */
 static kkt_status judge(const job *j, const kkt_session_counts *c, kkt_error *err) {
     const kkt_session_options *o = &j->options;
+    if (j->broken) {
+        return kkt_fail(err, KKT_ERR_MISSING, 0,
+                        "nothing of %s could be built, so nothing of it is exported: %s; the "
+                        "report has it all",
+                        j->broken, j->broken_why);
+    }
     int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
                      c->crashed + c->quarantined;
     int64_t tried = j->on.backend ? c->measured + c->noisy : c->compiled;

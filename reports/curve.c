@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "reports/failures.h"
 #include "reports/modelled.h"
 
 typedef struct maker {
@@ -45,8 +46,8 @@ static const kkt_entry *modelled_entry(const maker *m, const kkt_kernel *kernel,
         const kkt_variant *variant = kernel->variants[v];
         kkt_entry *entry = kkt_arena_alloc(m->arena, sizeof *entry);
         if (variant->library != NULL || (variant->source == NULL && m->p.device_code) ||
-            !kkt_modelled_entry(kernel, variant, m->view->arch, m->view->device, problem, chunk,
-                                m->arena, entry))
+            !kkt_failures_modelled(m->view->failures, kernel, variant, m->view->arch,
+                                   m->view->device, problem, chunk, m->arena, entry))
             continue;
         if (best == NULL || kkt_entry_compare(entry, best) < 0)
             best = entry;

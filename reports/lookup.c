@@ -6,6 +6,7 @@
 #include "model/predict.h"
 #include "reports/canonical.h"
 #include "reports/curve.h"
+#include "reports/failures.h"
 #include "reports/modelled.h"
 
 const char *kkt_lookup_tier_name(kkt_lookup_tier tier) {
@@ -66,7 +67,8 @@ typedef struct search {
     const kkt_values *problem;
     const kkt_arch *arch;
     const kkt_device *device;
-    int64_t chunk;      /* 0: the kernel has none */
+    int64_t chunk; /* 0: the kernel has none */
+    const kkt_failures *failures;
     bool asked;         /* that chunk and no other; else each problem's own standing one */
     candidate *nearest; /* of each variant: its nearest result that can be used */
 } search;
@@ -303,8 +305,8 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
         kkt_entry entry;
         if (s->kernel->variants[v]->library == NULL &&
-            kkt_modelled_entry(s->kernel, s->kernel->variants[v], s->arch, s->device, s->problem,
-                               s->chunk, arena, &entry) &&
+            kkt_failures_modelled(s->failures, s->kernel, s->kernel->variants[v], s->arch,
+                                  s->device, s->problem, s->chunk, arena, &entry) &&
             (!found || kkt_entry_compare(&entry, out) < 0)) {
             *out = entry;
             found = true;
@@ -382,6 +384,7 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
                 .arch = arch,
                 .device = device,
                 .asked = chunk != 0,
+                .failures = count > 0 && views[0].device == device ? views[0].failures : NULL,
                 .nearest = kkt_arena_array(arena, kernel->variant_count, sizeof *s.nearest)};
     kkt_status status =
         choose_chunk(kernel, chunk, standing_chunk(views, count, kernel), &s.chunk, err);

@@ -90,12 +90,15 @@ typedef struct descent {
     const kkt_device *device;
     const kkt_values *problem;
     int chunk_index; /* the parameter that is held; -1: none */
+    kkt_modelled_exclude exclude;
+    const void *context;
 } descent;
 
 /* Predicted time of a configuration; infinite where it cannot be used. A spilling one is worth a
  * multiple of its predicted time, for the time model knows nothing of local memory. */
 static double cost(const descent *d, const kkt_values *config) {
-    if (!d->variant->applicable(d->problem, config, d->arch, NULL, 0))
+    if (!d->variant->applicable(d->problem, config, d->arch, NULL, 0) ||
+        (d->exclude != NULL && d->exclude(d->context, config)))
         return (double)INFINITY;
     kkt_footprint footprint;
     kkt_prediction prediction;
@@ -171,10 +174,8 @@ static void simplify(const descent *d, kkt_values *config, double best) {
     }
 }
 
-bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
-                       const kkt_device *device, const kkt_values *problem, int64_t chunk,
-                       kkt_values *config) {
-    descent d = {variant, arch, device, problem, -1};
+static bool find_best(const kkt_kernel *kernel, descent d, int64_t chunk, kkt_values *config) {
+    const kkt_variant *variant = d.variant;
     kkt_params_defaults(&variant->params, config);
     if (kernel->chunk_param != NULL && chunk != 0) {
         d.chunk_index = kkt_params_find(&variant->params, kernel->chunk_param);
@@ -190,11 +191,20 @@ bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, con
     return true;
 }
 
+bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
+                       const kkt_device *device, const kkt_values *problem, int64_t chunk,
+                       kkt_values *config) {
+    const descent d = {variant, arch, device, problem, -1, NULL, NULL};
+    return find_best(kernel, d, chunk, config);
+}
+
 bool kkt_modelled_entry(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
                         const kkt_device *device, const kkt_values *problem, int64_t chunk,
-                        kkt_arena *arena, kkt_entry *entry) {
+                        kkt_modelled_exclude exclude, const void *context, kkt_arena *arena,
+                        kkt_entry *entry) {
+    const descent d = {variant, arch, device, problem, -1, exclude, context};
     kkt_values config;
-    if (!kkt_modelled_best(kernel, variant, arch, device, problem, chunk, &config))
+    if (!find_best(kernel, d, chunk, &config))
         return false;
     kkt_entry_clear(entry);
     entry->problem = kkt_params_text(arena, &kernel->problem, problem);

@@ -28,10 +28,15 @@ bool kkt_modelled_best(const kkt_kernel *kernel, const kkt_variant *variant, con
                        const kkt_device *device, const kkt_values *problem, int64_t chunk,
                        kkt_values *config);
 
-/* The same as an entry of provenance predicted. */
+/* Whether a configuration is not to be taken. */
+typedef bool (*kkt_modelled_exclude)(const void *context, const kkt_values *config);
+
+/* The same as an entry of provenance predicted, among what `exclude` (may be NULL: nothing) leaves.
+ * What is to be recommended comes from kkt_failures_modelled (failures.h). */
 bool kkt_modelled_entry(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_arch *arch,
                         const kkt_device *device, const kkt_values *problem, int64_t chunk,
-                        kkt_arena *arena, kkt_entry *entry);
+                        kkt_modelled_exclude exclude, const void *context, kkt_arena *arena,
+                        kkt_entry *entry);
 
 /* An entry with everything unknown. */
 void kkt_entry_clear(kkt_entry *entry);

@@ -10,6 +10,7 @@
 #include "reports/baseline.h"
 #include "reports/canonical.h"
 #include "reports/curve.h"
+#include "reports/failures.h"
 #include "reports/modelled.h"
 #include "reports/view_rejects.h"
 
@@ -24,6 +25,7 @@ typedef struct builder {
     size_t row_count, row_capacity;
     kkt_baselines baselines;
     kkt_reject_keys reject_keys;
+    kkt_failures *failures;
     const char *ranked_kernel, *ranked_problem; /* what `ranked` was found for last */
     int ranked;
 } builder;
@@ -251,6 +253,7 @@ static kkt_status visit(void *context, const kkt_result *result, kkt_error *err)
         result = &plain;
     }
     bool wanted = b->only == NULL || strcmp(b->only, result->id.kernel) == 0;
+    kkt_failures_add(b->failures, b->arena, result);
     if (wanted)
         count_result(b->view, result);
     else if (result->outcome != KKT_OUTCOME_PREDICTED && result->outcome != KKT_OUTCOME_COMPILED &&
@@ -299,8 +302,8 @@ static void add_modelled(builder *b, const kkt_kernel *kernel, const kkt_variant
     for (size_t c = 0; c < chunks; c++) {
         int64_t chunk = index < 0 ? 0 : variant->params.params[index].values[c];
         kkt_entry entry;
-        if (kkt_modelled_entry(kernel, variant, b->arch, b->device, problem, chunk, b->arena,
-                               &entry)) {
+        if (kkt_failures_modelled(b->failures, kernel, variant, b->arch, b->device, problem, chunk,
+                                  b->arena, &entry)) {
             entry.problem_rank = cached_problem_order(b, entry.kernel, entry.problem);
             *add_row(b) = entry;
         }
@@ -357,6 +360,18 @@ static void add_all_modelled(builder *b, const char *only) {
                 add_modelled_problem(b, kernels[k], last);
         }
     }
+}
+
+/* Takes out what is only predicted of a style of which nothing could be built. */
+static void drop_hopeless(builder *b) {
+    size_t kept = 0;
+    for (size_t i = 0; i < b->row_count; i++) {
+        const kkt_entry *row = &b->rows[i];
+        if (row->provenance != KKT_PREDICTED ||
+            !kkt_failures_hopeless(b->failures, row->kernel, row->style))
+            b->rows[kept++] = *row;
+    }
+    b->row_count = kept;
 }
 
 static int compare_texts(const void *a, const void *b) {
@@ -469,6 +484,9 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
     out->arch = arch;
     out->device = device;
     builder b = {.arena = arena, .arch = arch, .device = device, .view = out, .only = kernel};
+    b.failures = kkt_arena_alloc(arena, sizeof *b.failures);
+    *b.failures = (kkt_failures){0};
+    out->failures = b.failures;
     if (db != NULL) {
         kkt_status status = read_all(&b, db, NULL, look_for_real, err);
         if (status == KKT_OK)
@@ -477,6 +495,7 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
             return status;
     }
     add_all_modelled(&b, kernel);
+    drop_hopeless(&b);
     choose(&b);
     mark_best(out);
     kkt_view_sort_rejects(out);

@@ -95,6 +95,8 @@ typedef struct kkt_view {
                                        all known. None in a view that was read from an export. */
     size_t standing_count;
     const struct kkt_standing *standing; /* see kkt_view_chunk */
+    const struct kkt_failures
+        *failures; /* failures.h; NULL in a view that was read from an export */
     size_t pareto_count;
     const kkt_entry **pareto; /* see kkt_view_add_pareto; none until then */
 } kkt_view;
@@ -107,7 +109,8 @@ typedef struct kkt_view {
  * configuration's text. By energy or by error that figure comes before the median, and what lacks
  * it comes last. The same database always gives the same winner. Results of the same rank whose
  * intervals overlap the winner's are its ties. Kernel, style, problem (the defaults and those of
- * the database) and chunk without any result get the configuration that the model likes best. */
+ * the database) and chunk without any result get the configuration that the model likes best
+ * among what has not failed; none where nothing of the style could be built. */
 kkt_status kkt_view_make(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
                          const kkt_device *device, const char *kernel, kkt_arena *arena,
                          kkt_view *out, kkt_error *err);

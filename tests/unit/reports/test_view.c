@@ -104,6 +104,25 @@ static void test_best_of_problem_is_the_fastest_chunk(void **state) {
 }
 
 /* The fake backend's times stand where there are no others, and nowhere else. */
+/* What the model would take, but is known to be wrong, gives way to the next it likes. */
+static void test_failures_are_passed_over(void **state) {
+    fixture *f = *state;
+    kkt_view view = make_view(f);
+    const kkt_entry *liked = entry_at(f, &view, "", 64);
+    assert_int_equal(liked->provenance, KKT_PREDICTED);
+    const kkt_identity id = identity(f, "", liked->config);
+    assert_string_equal(id.config, liked->config);
+    add_run(f, &id, f->hash, KKT_MEASURED, KKT_OUTCOME_WRONG_RESULT, "wrong", 1, 2, 3);
+    view = make_view(f);
+    const kkt_entry *other = entry_at(f, &view, "", 64);
+    assert_int_equal(other->provenance, KKT_PREDICTED);
+    assert_string_not_equal(other->config, liked->config);
+    assert_true(other->predicted_us >= liked->predicted_us);
+    f->hash[0] = f->hash[0] == '0' ? '1' : '0'; /* the source has changed since */
+    view = make_view(f);
+    assert_string_equal(entry_at(f, &view, "", 64)->config, liked->config);
+}
+
 static void test_made_up_times_leave_no_trace(void **state) {
     fixture *f = *state;
     kkt_identity id = identity(f, "", "chunk=64,threads=256,inverse=recursive");
@@ -359,6 +378,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_smallest_median_wins_and_ties, setup, teardown),
         cmocka_unit_test_setup_teardown(test_untimed_chunks_are_compared_by_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_best_of_problem_is_the_fastest_chunk, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failures_are_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_made_up_times_leave_no_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equal_times_break_by_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale_is_kept_and_marked, setup, teardown),

@@ -1,0 +1,149 @@
+#include "reports/failures.h"
+
+#include <string.h>
+
+#include "reports/modelled.h"
+
+static void *grown(kkt_arena *arena, void *rows, size_t count, size_t *capacity, size_t size) {
+    if (count < *capacity)
+        return rows;
+    *capacity = *capacity == 0 ? 16 : 2 * *capacity;
+    void *more = kkt_arena_array(arena, *capacity, size);
+    if (count > 0)
+        memcpy(more, rows, count * size);
+    return more;
+}
+
+static kkt_build_tally *tally_of(const kkt_failures *f, const kkt_variant *variant) {
+    for (size_t i = 0; i < f->build_count; i++)
+        if (f->builds[i].variant == variant)
+            return &f->builds[i];
+    return NULL;
+}
+
+static void count_build(kkt_failures *f, kkt_arena *arena, const kkt_kernel *kernel,
+                        const kkt_variant *variant, const kkt_result *result) {
+    kkt_build_tally *tally = tally_of(f, variant);
+    if (tally == NULL) {
+        f->builds = grown(arena, f->builds, f->build_count, &f->build_capacity, sizeof *f->builds);
+        tally = &f->builds[f->build_count++];
+        *tally = (kkt_build_tally){.kernel = kernel, .variant = variant};
+    }
+    const bool timed_out = result->outcome == KKT_OUTCOME_TIMED_OUT && !result->has_run;
+    if (result->outcome != KKT_OUTCOME_BUILD_FAILED && !timed_out) {
+        tally->good = true;
+    } else if (!tally->failed) {
+        const char *message = result->reason != NULL ? result->reason : result->build.log;
+        tally->failed = true;
+        tally->message = kkt_arena_strdup(arena, message != NULL ? message : "the build failed");
+    }
+}
+
+static void keep(kkt_failures *f, kkt_arena *arena, const kkt_kernel *kernel,
+                 const kkt_variant *variant, const kkt_identity *id) {
+    kkt_failure one = {.variant = variant};
+    kkt_params_defaults(&kernel->problem, &one.problem);
+    kkt_params_defaults(&variant->params, &one.config);
+    if (kkt_params_parse(&kernel->problem, id->problem, &one.problem, NULL, NULL) != KKT_OK ||
+        kkt_params_parse(&variant->params, id->config, &one.config, NULL, NULL) != KKT_OK)
+        return;
+    f->all = grown(arena, f->all, f->count, &f->capacity, sizeof *f->all);
+    f->all[f->count++] = one;
+}
+
+void kkt_failures_add(kkt_failures *failures, kkt_arena *arena, const kkt_result *result) {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    if (result->stale_reason != NULL ||
+        !kkt_modelled_find(result->id.kernel, result->id.style, &kernel, &variant))
+        return;
+    switch (result->outcome) {
+    case KKT_OUTCOME_COMPILED:
+    case KKT_OUTCOME_OK:
+    case KKT_OUTCOME_NOISY:
+        count_build(failures, arena, kernel, variant, result);
+        break;
+    case KKT_OUTCOME_BUILD_FAILED:
+    case KKT_OUTCOME_LAUNCH_FAILED:
+    case KKT_OUTCOME_WRONG_RESULT:
+    case KKT_OUTCOME_RACY:
+    case KKT_OUTCOME_TIMED_OUT:
+    case KKT_OUTCOME_CRASHED:
+        count_build(failures, arena, kernel, variant, result);
+        keep(failures, arena, kernel, variant, &result->id);
+        break;
+    case KKT_OUTCOME_PREDICTED:
+    case KKT_OUTCOME_REJECTED:
+    case KKT_OUTCOME_COUNT:
+    default:
+        break;
+    }
+}
+
+/* A style that was not tried has nothing for it where no other one of the kernel could be built: a
+ * compiler that does not know the architecture builds none. */
+static bool hopeless(const kkt_failures *failures, const kkt_kernel *kernel,
+                     const kkt_variant *variant) {
+    bool failed = false, good = false;
+    for (size_t i = 0; failures != NULL && i < failures->build_count; i++) {
+        const kkt_build_tally *tally = &failures->builds[i];
+        if (tally->variant == variant && tally->failed && !tally->good)
+            return true;
+        failed = failed || (tally->kernel == kernel && tally->failed);
+        good = good || (tally->kernel == kernel && tally->good);
+    }
+    return failed && !good;
+}
+
+bool kkt_failures_hopeless(const kkt_failures *failures, const char *kernel_name,
+                           const char *style) {
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    return kkt_modelled_find(kernel_name, style, &kernel, &variant) &&
+           hopeless(failures, kernel, variant);
+}
+
+typedef struct exclusion {
+    const kkt_failures *failures;
+    const kkt_kernel *kernel;
+    const kkt_variant *variant;
+    const kkt_values *problem;
+} exclusion;
+
+static bool same(const kkt_values *a, const kkt_values *b, size_t count) {
+    return memcmp(a->v, b->v, count * sizeof a->v[0]) == 0;
+}
+
+static bool is_excluded(const void *context, const kkt_values *config) {
+    const exclusion *e = context;
+    for (size_t i = 0; i < e->failures->count; i++) {
+        const kkt_failure *one = &e->failures->all[i];
+        if (one->variant == e->variant && same(&one->config, config, e->variant->params.count) &&
+            same(&one->problem, e->problem, e->kernel->problem.count))
+            return true;
+    }
+    return false;
+}
+
+bool kkt_failures_modelled(const kkt_failures *failures, const kkt_kernel *kernel,
+                           const kkt_variant *variant, const kkt_arch *arch,
+                           const kkt_device *device, const kkt_values *problem, int64_t chunk,
+                           kkt_arena *arena, kkt_entry *entry) {
+    const exclusion without = {failures, kernel, variant, problem};
+    const bool any = failures != NULL && failures->count > 0;
+    return !hopeless(failures, kernel, variant) &&
+           kkt_modelled_entry(kernel, variant, arch, device, problem, chunk,
+                              any ? is_excluded : NULL, &without, arena, entry);
+}
+
+const char *kkt_view_unbuildable(const kkt_view *view, const char *kernel) {
+    for (size_t i = 0; i < view->entry_count; i++)
+        if (!view->entries[i].model_only && strcmp(view->entries[i].kernel, kernel) == 0)
+            return NULL;
+    for (size_t i = 0; view->failures != NULL && i < view->failures->build_count; i++) {
+        const kkt_build_tally *tally = &view->failures->builds[i];
+        if (tally->failed && !tally->good && strcmp(tally->kernel->name, kernel) == 0)
+            return tally->message;
+    }
+    return NULL;
+}
