@@ -47,6 +47,8 @@ static kkt_status write_types(const kkt_args *args, const kkt_view *view, kkt_ar
             status = kkt_report_write(view, folder != NULL ? folder : "kkttune-out", suffix, type,
                                       note_file, w, err);
     }
+    if (status == KKT_ERR_ENVIRONMENT && err != NULL)
+        return kkt_fail(err, status, err->native, "%s; --out names another folder", err->message);
     return status;
 }
 

@@ -94,6 +94,10 @@ for objective in time energy error; do
     expect 0 export --arch sm90 --db energy.db --objective $objective --pareto --out $objective --format json
     expect 0 report --arch sm90 --db energy.db --objective $objective --pareto --out $objective --format markdown
 done
+touch no-folder
+for command in report export; do
+    refuses 3 "; --out names another folder" $command --arch sm90 --db energy.db --out no-folder/deep
+done
 has "$(<energy/report_sm90.md)" "chosen by the energy of a launch"
 has "$(<error/report_sm90.md)" "time, energy and error"
 python3 - <<'END' || die "the exports do not follow their objectives"
