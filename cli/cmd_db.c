@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/db_names.h"
 #include "db/maintain.h"
 #include "db/recording.h"
 #include "kernels/kernel.h"
@@ -178,6 +179,8 @@ static kkt_status run_check(const kkt_args *args, kkt_error *err) {
     kkt_json *root = new_object(args, "check");
     kkt_json *list = root ? kkt_json_add_array(root, "findings") : NULL;
     status = kkt_db_check(db, show_finding, list, &findings, err);
+    if (status == KKT_OK && findings == 0)
+        status = kkt_db_names_note(db, path, err);
     kkt_db_close(db);
     if (status != KKT_OK) {
         kkt_json_close(root);
@@ -303,6 +306,8 @@ static kkt_status run_import(const kkt_args *args, kkt_error *err) {
         status = kkt_recording_import(db, recording, &rows, err);
     if (status == KKT_OK)
         status = kkt_db_get_info(db, &after, err);
+    if (status == KKT_OK)
+        status = kkt_db_names_note(db, path, err);
     kkt_db_close(db);
     if (status == KKT_OK)
         print_rows(args, "import", recording, rows,

@@ -13,7 +13,7 @@ typedef struct kkt_db_summary {
 } kkt_db_summary;
 kkt_status kkt_db_summarize(kkt_db *db, kkt_db_summary *out, kkt_error *err);
 
-/* Checks pages and indexes, foreign keys and meaning (texts canonical, names known, samples that
+/* Checks pages and indexes, foreign keys and meaning (texts canonical, outcomes known, samples that
  * parse and are as many as they should). `report` is called once a finding, at most 100 times;
  * `*findings` is their number. The status is KKT_OK however damaged the file is: it says whether
  * the check could be carried out. */

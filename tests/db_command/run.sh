@@ -71,6 +71,14 @@ absent fresh.db
 expect 2 "give two files" merge kkttune.db
 expect 0 "recovered 1 candidates" recover other.db saved.db
 expect 2 "'saved.db' exists" recover other.db saved.db
+# Names of another program's are no damage, but are told of.
+sed 's/"kernel":"kkt_solve"/"kernel":"zz"/' good.jsonl >names.jsonl
+expect 0 "1 of 1 candidates have names that this kkttune does not know" import names.db names.jsonl
+expect 0 "(the first: kernel 'zz', style 'materialized')" check names.db
+sed 's/chunk=16/chunk=48/' good.jsonl >value.jsonl
+expect 0 "2 of 2 candidates have names" import names.db value.jsonl
+expect 0 "names.db: sound" check names.db
+expect 0 "'chunk' cannot be '48'" import value.db value.jsonl
 expect 2 "given twice" info kkttune.db --db other.db
 expect 2 "unknown action 'frob'" frob
 expect 2 "needs ACTION"
