@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/backend_choice.h"
 #include "cli/interrupt.h"
@@ -12,6 +13,11 @@
 #include "reports/ablation.h"
 #include "tuner/engine/ablate.h"
 #include "tuner/engine/freshness.h"
+
+/* Without a GPU nothing is timed, and compiling for all bases together ends about a minute after it
+ * began, but no base goes without its share: the command goes on where it stopped. */
+static const double COMPILE_FOR_S = 57.0;
+static const double COMPILE_EACH_S = 3.0;
 
 static const kkt_option options[] = {
     KKT_OPTION_ARCH,
@@ -44,6 +50,7 @@ typedef struct job {
     kkt_compile_pool *pool;
     kkt_backend_choice on;
     kkt_progress progress;
+    double begun_s;
     bool interrupted;
     bool counters_told;
 } job;
@@ -168,6 +175,11 @@ static kkt_status check_out(job *j, kkt_error *err) {
 
 /* ---- the work ---- */
 
+static void on_note(void *context, const char *line) {
+    job *j = context;
+    kkt_progress_note(&j->progress, line);
+}
+
 static kkt_status prepare(job *j, kkt_error *err) {
     kkt_session_options *o = &j->options.session;
     const char *db = kkt_args_get(j->args, "--db");
@@ -190,6 +202,9 @@ static kkt_status prepare(job *j, kkt_error *err) {
     o->reference_folder = j->on.replay ? j->on.reference_folder : NULL;
     o->progress = kkt_progress_show;
     o->progress_context = &j->progress;
+    o->note = on_note;
+    o->event_context = j;
+    j->begun_s = kkt_clock_seconds();
     if (kkt_compile_pool_unavailable(j->pool)) {
         fprintf(stderr, "kkttune: nothing is compiled: %s\n",
                 kkt_compile_pool_unavailable(j->pool));
@@ -204,10 +219,24 @@ static void note_counters(job *j, const kkt_session_summary *summary) {
     }
 }
 
-static kkt_status ablate_chunk(job *j, int64_t chunk, kkt_error *err) {
+/* Says which base of several begins, and gives it its part of the time that is left. */
+static void begin_chunk(job *j, size_t index) {
+    const size_t left = j->chunk_count - index;
+    if (j->chunk_count > 1) {
+        on_note(j, kkt_arena_printf(j->arena, "base %zu of %zu: C = %lld", index + 1,
+                                    j->chunk_count, (long long)j->chunks[index]));
+    }
+    if (!j->on.backend) {
+        const double seconds = j->begun_s + COMPILE_FOR_S - kkt_clock_seconds();
+        j->options.session.budget_seconds = fmax(seconds / (double)left, COMPILE_EACH_S);
+    }
+}
+
+static kkt_status ablate_chunk(job *j, size_t index, kkt_error *err) {
     kkt_ablate_result result;
-    j->options.chunk = chunk;
+    j->options.chunk = j->chunks[index];
     kkt_progress_open(&j->progress);
+    begin_chunk(j, index);
     kkt_status status =
         kkt_ablate_run(&j->options, j->db, j->pool, j->on.type, j->on.backend, &result, err);
     kkt_progress_close(&j->progress);
@@ -267,6 +296,19 @@ static void print_moves(const job *j, const kkt_ablation *ablation) {
     kkt_table_close(table);
 }
 
+/* What was measured stands in the documentation, of the kernels that have a page there. */
+static void print_undecided(const kkt_claim_summary *claims, size_t count) {
+    size_t undecided = 0;
+    for (size_t i = 0; i < count; i++) {
+        undecided += claims[i].finding == KKT_FINDING_UNDECIDED;
+    }
+    if (undecided > 0) {
+        printf("%zu of %zu claims are not decidable here: what decides them was not measured or "
+               "counted at these bases; docs/experiments.md has the verdicts of an H200\n",
+               undecided, count);
+    }
+}
+
 static void print_text(const job *j) {
     static const char *const headings[] = {"claim", "verdict", "what is claimed", "where"};
     size_t count;
@@ -285,6 +327,7 @@ static void print_text(const job *j) {
         }
         kkt_table_print(table, stdout);
         kkt_table_close(table);
+        print_undecided(claims, count);
     }
 }
 
@@ -329,7 +372,7 @@ static kkt_status work(job *j, kkt_error *err) {
     kkt_interrupt_watch();
     j->set.ablations = kkt_arena_array(j->arena, j->chunk_count, sizeof *j->set.ablations);
     for (size_t i = 0; i < j->chunk_count && status == KKT_OK && !j->interrupted; i++) {
-        status = ablate_chunk(j, j->chunks[i], err);
+        status = ablate_chunk(j, i, err);
     }
     if (status != KKT_OK) {
         return status;
@@ -367,7 +410,8 @@ const kkt_command kkt_cmd_ablate = {
                "each claim\n"
                "of the kernel. Without a GPU recorded measurements are replayed; what they do not "
                "hold is\n"
-               "compiled and predicted, and decides nothing. docs/ablation.md says how to read it.",
+               "compiled, for about a minute a run, and predicted, and decides nothing. "
+               "docs/ablation.md says how to read it.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .run = run,

@@ -242,7 +242,8 @@ void kkt_content_claims(const kkt_view *view, kkt_document *document) {
     kkt_document_heading(document, 2, "Published claims, checked");
     kkt_document_paragraph(document,
                            "What is said in print about these kernels, beside what this database "
-                           "and the model of %s say.",
+                           "and the model of %s say. What parameters are worth on an H200, each "
+                           "timed in turns with its base, is in docs/experiments.md.",
                            view->arch->name);
     add_parameter_claims(view, document);
     add_model_claims(view, document);

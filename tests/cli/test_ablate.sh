@@ -7,6 +7,7 @@ export XDG_CACHE_HOME=$work/cache
 ask=(ablate kkt_solve --arch sm90 --backend fake:seed=3 --db a.db --problem tokens=8192)
 expect 0 "${ask[@]}" --chunk 32,64 --out page.md --json
 cp "$work/.out" first.json
+has "$err" "base 2 of 2: C = 64"
 json 'd["schema"] == "kkttune.ablate/1" and d["kernel"] == "kkt_solve" and d["arch"] == "sm90"'
 json '[a["chunk"] for a in d["ablations"]] == [32, 64]'
 json 'all(a["tier"] == "measured" and a["base"]["outcome"] == "ok" for a in d["ablations"])'
@@ -78,6 +79,10 @@ json 'd["ablations"][0]["tier"] in ("predicted", "compiled")'
 json 'all(m["effect"] == "rejected" or (d["ablations"][0]["tier"] == "compiled")
       == ("registers" in m["to"]["figures"]["compiled"]) for m in d["ablations"][0]["moves"])'
 json '{c["verdict"] for c in d["claims"] if c["figure"] == "time"} == {"undecided"}'
+
+expect 0 ablate kkt_solve --arch sm120 --backend replay --db d.db --chunk 16
+grep -Eq '^[1-9][0-9]* of [0-9]+ claims are not decidable here.* docs/experiments.md' .out ||
+    die "where the measured verdicts are is not told"
 
 refuses 2 "unknown kernel 'nonsense'" ablate nonsense --arch sm90
 refuses 2 "--chunk 48: there are 16, 32, 64, 128" ablate kkt_solve --arch sm90 --chunk 48
