@@ -54,6 +54,12 @@ bool kkt_entry_tied(const kkt_entry *a, const kkt_entry *b) {
     return fabs(x - y) <= share * fmin(x, y); /* false where either is unknown */
 }
 
+bool kkt_entry_known_faster(const kkt_entry *a, const kkt_entry *b) {
+    return kkt_entry_measured(a) && kkt_entry_measured(b) &&
+           kkt_entry_rank(a) == kkt_entry_rank(b) && cost_of(a) < cost_of(b) &&
+           !kkt_entry_tied(a, b);
+}
+
 int kkt_entry_compare_problem(const kkt_entry *a, const kkt_entry *b) {
     int order = strcmp(a->kernel, b->kernel);
     if (order == 0)

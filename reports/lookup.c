@@ -236,7 +236,8 @@ static const kkt_entry *best_usable(const search *s, const kkt_view *view, const
 }
 
 /* The results of two styles on the nearest problem on which both are measured, with configurations
- * that can be used for the problem asked; false where there is none. */
+ * that can be used for the problem asked and times that compare (not a stale one with a fresh one);
+ * false where there is none. */
 static bool common_ground(const search *s, const kkt_view *view, const kkt_entry *near,
                           const kkt_entry *far, contest *out) {
     double nearest = (double)INFINITY;
@@ -249,7 +250,8 @@ static bool common_ground(const search *s, const kkt_view *view, const kkt_entry
             continue;
         const contest at = {best_usable(s, view, near->style, entry->problem),
                             best_usable(s, view, far->style, entry->problem)};
-        if (at.near != NULL && at.far != NULL) {
+        if (at.near != NULL && at.far != NULL &&
+            kkt_entry_rank(at.near) == kkt_entry_rank(at.far)) {
             nearest = distance;
             *out = at;
         }
@@ -262,7 +264,7 @@ static bool known_faster(const search *s, const candidate *near, const candidate
                          contest *at) {
     return near->distance > 0 && far->distance > near->distance && far->view == near->view &&
            common_ground(s, near->view, near->entry, far->entry, at) &&
-           kkt_entry_compare(at->far, at->near) < 0 && !kkt_entry_tied(at->far, at->near);
+           kkt_entry_known_faster(at->far, at->near);
 }
 
 /* The nearest of the candidates that are left, which is then taken out; false where none is. */

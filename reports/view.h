@@ -139,6 +139,10 @@ typedef enum kkt_rank {
 } kkt_rank;
 kkt_rank kkt_entry_rank(const kkt_entry *entry);
 bool kkt_entry_measured(const kkt_entry *entry); /* it has a time */
+/* Whether `a` is measured to be better than `b` by their objective: both have times of one rank,
+ * for a stale or noisy time says nothing against a fresh one, and they are not tied. Other than
+ * kkt_entry_compare, which puts a fresh result before a stale one however slow it is. */
+bool kkt_entry_known_faster(const kkt_entry *a, const kkt_entry *b);
 /* A measured figure with the seven digits that a sample, a 32-bit float, holds. */
 double kkt_figure_round(double value);
 /* "measured", "replayed", "compiled", "predicted", or "stale". */

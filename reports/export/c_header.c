@@ -107,16 +107,18 @@ static void add_struct(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     kkt_text_add(out, "    /* configuration */\n");
     for (size_t p = 0; p < variant->params.count; p++)
         kkt_text_printf(out, "    int %s;\n", variant->params.params[p].name);
-    kkt_text_add(
-        out,
-        "    /* launch: threads and dynamic shared memory a block, registers a "
-        "thread */\n"
-        "    int launch_threads;\n    int launch_smem_bytes;\n"
-        "    int launch_registers;\n"
-        "    int provenance; /* KKTTUNE_PREDICTED ... KKTTUNE_REPLAYED */\n"
-        "    int stale;      /* 1: its source, options or compiler have changed */\n"
-        "    double time_us; /* median; 0 where nothing was measured */\n"
-        "    int fastest_style; /* 0: another style is measured faster on this problem */\n} ");
+    kkt_text_add(out,
+                 "    /* launch: threads and dynamic shared memory a block, registers a "
+                 "thread */\n"
+                 "    int launch_threads;\n    int launch_smem_bytes;\n"
+                 "    int launch_registers;\n"
+                 "    int provenance; /* KKTTUNE_PREDICTED ... KKTTUNE_REPLAYED */\n"
+                 "    int stale;      /* 1: its source, options or compiler have changed */\n"
+                 "    double time_us; /* median; 0 where nothing was measured */\n"
+                 "    /* 0: another style is measured faster on this problem, at its chunk size; 1 "
+                 "also where\n"
+                 "     * their times do not compare: none here, or one of them stale or noisy. */\n"
+                 "    int fastest_style;\n} ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_entry;\n");
 }
@@ -143,13 +145,12 @@ static int64_t common_chunk(const kkt_view *view, const kkt_kernel *kernel,
     return common;
 }
 
-/* Whether no other style is measured to be faster on an entry's problem, at its chunk size. */
+/* Whether no other style is known to be faster on an entry's problem, at its chunk size. */
 static bool fastest_style(const kkt_view *view, const kkt_entry *entry) {
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *other = &view->entries[i];
-        if (other->chunk == entry->chunk && kkt_entry_measured(other) &&
-            kkt_entry_compare_problem(other, entry) == 0 && kkt_entry_compare(other, entry) < 0 &&
-            !kkt_entry_tied(other, entry))
+        if (other->chunk == entry->chunk && kkt_entry_compare_problem(other, entry) == 0 &&
+            kkt_entry_known_faster(other, entry))
             return false;
     }
     return true;

@@ -315,6 +315,35 @@ static void test_hostile_names_are_escaped(void **state) {
     kkt_text_free(&text);
 }
 
+static void turn_to(fixture *f, kkt_style_id style) {
+    assert_int_equal(kkt_kernel_parse("gemm", &f->kernel, &f->error), KKT_OK);
+    f->variant = kkt_kernel_variant(f->kernel, style);
+}
+
+/* A row of the header says that another style is faster only by times that compare. */
+static void test_fastest_style_of_a_row(void **state) {
+    fixture *f = *state;
+    turn_to(f, KKT_STYLE_FRAGMENT);
+    add_measured(f, "", "", 499, 500, 501); /* the header's style */
+    add_measured(f, "m=2048", "", 399, 400, 401);
+    kkt_identity stale = identity(f, "m=8192", "");
+    add_run(f, &stale, OLD_HASH, KKT_MEASURED, KKT_OUTCOME_OK, NULL, 720, 721, 722);
+    kkt_identity noisy = identity(f, "m=1024", "");
+    add_run(f, &noisy, f->hash, KKT_MEASURED, KKT_OUTCOME_NOISY, "interval 12 %", 90, 100, 110);
+    turn_to(f, KKT_STYLE_WARP_SPECIALIZED);
+    add_measured(f, "", "", 599, 600, 601);
+    add_measured(f, "m=2048", "", 359, 360, 361);
+    add_measured(f, "m=8192", "", 800, 801, 802);
+    add_measured(f, "m=1024", "", 119, 120, 121);
+    kkt_view view = make_view(f);
+    kkt_text text = render(f, &view, "header");
+    assert_non_null(strstr(text.data, "0, 500.000000, 1},"));
+    assert_non_null(strstr(text.data, "0, 400.000000, 0},"));
+    assert_non_null(strstr(text.data, "1, 721.000000, 1},")); /* 801 is fresh, not faster */
+    assert_non_null(strstr(text.data, "0, 100.000000, 1},"));
+    kkt_text_free(&text);
+}
+
 static void test_html_is_self_contained(void **state) {
     fixture *f = *state;
     add_some(f);
@@ -404,6 +433,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_same_bytes_again_and_after_reimport, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plots_hold_the_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_names_are_escaped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fastest_style_of_a_row, setup, teardown),
         cmocka_unit_test_setup_teardown(test_html_is_self_contained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_html_and_markdown_agree, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_kernel_has_one_part, setup, teardown),

@@ -193,6 +193,35 @@ static void test_faster_style_is_farther(void **state) {
     assert_found(&found, "fragment", 41, NULL);
 }
 
+static void add_stale(fixture *f, const char *problem, const char *config, double median) {
+    kkt_identity id = identity(f, problem, config);
+    add_run(f, &id, OLD_HASH, KKT_MEASURED, KKT_OUTCOME_OK, NULL, median - 1, median, median + 1);
+}
+
+/* A stale time and a fresh one do not say which style is faster, whichever of them is less. */
+static void test_stale_is_not_slower(void **state) {
+    fixture *f = *state;
+    turn_to(f, "gemm", KKT_STYLE_FRAGMENT);
+    add_measured(f, "m=4095", "", 359, 360, 361);
+    add_stale(f, "m=8192", "", 721);
+    turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
+    add_measured(f, "m=2048", "store=tma", 99, 100, 101);
+    add_measured(f, "m=8192", "store=tma", 800, 801, 802);
+    kkt_view view = make_view(f);
+    kkt_lookup found = find(f, &view, "m=4094", 0);
+    assert_found(&found, "fragment", 360, NULL);
+
+    /* A problem that is farther off has two fresh times, and they decide. */
+    add_measured(f, "m=16384", "store=tma", 790, 800, 810);
+    turn_to(f, "gemm", KKT_STYLE_FRAGMENT);
+    add_measured(f, "m=16384", "", 1490, 1500, 1510);
+    view = make_view(f);
+    found = find(f, &view, "m=4094", 0);
+    assert_found(&found, "warp_specialized", 100, "fragment");
+    assert_int_equal(lround(found.slower->time_us), 1500);
+    assert_int_equal(lround(found.faster->time_us), 800);
+}
+
 /* Where the best configuration of the nearest problem does not apply, its next best may. */
 static void test_next_best(void **state) {
     fixture *f = *state;
@@ -414,6 +443,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_model_pick, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nearest_is_of_the_problem_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faster_style_is_farther, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stale_is_not_slower, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_poor_next_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_can_launch, setup, teardown),
