@@ -173,8 +173,9 @@ static void note_file(void *context, const char *path) {
 static bool kernel_measured(const job *j, const kkt_view *view) {
     const kkt_kernel *kernel = j->options.kernel;
     kkt_values values;
-    kkt_params_defaults(&kernel->problem, &values);
-    kkt_params_parse(&kernel->problem, j->options.problem, &values, NULL, NULL);
+    if (kkt_kernel_problem_parse(kernel, j->options.problem, &values, NULL) != KKT_OK) {
+        return false; /* not reached: the session has read it */
+    }
     const char *problem = kkt_params_text(j->arena, &kernel->problem, &values);
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];

@@ -102,10 +102,9 @@ static bool same_binary(const search *s, const kkt_entry *entry, const kkt_varia
                         const kkt_values *config) {
     kkt_values problem;
     kkt_text asked = {0}, found = {0};
-    if (variant->source == NULL)
+    if (variant->source == NULL ||
+        kkt_kernel_problem_parse(s->kernel, entry->problem, &problem, NULL) != KKT_OK)
         return false;
-    kkt_params_defaults(&s->kernel->problem, &problem);
-    kkt_params_parse(&s->kernel->problem, entry->problem, &problem, NULL, NULL);
     kkt_variant_defines(s->kernel, variant, s->problem, config, s->arch, &asked);
     kkt_variant_defines(s->kernel, variant, &problem, config, s->arch, &found);
     bool same = strcmp(kkt_text_get(&asked), kkt_text_get(&found)) == 0;

@@ -41,9 +41,8 @@ static int problem_order(const char *kernel_name, const char *problem) {
         for (int i = 0; kernel->default_problems[i] != NULL; i++) {
             kkt_values values;
             kkt_text text = {0};
-            kkt_params_defaults(&kernel->problem, &values);
-            bool same = kkt_params_parse(&kernel->problem, kernel->default_problems[i], &values,
-                                         NULL, NULL) == KKT_OK;
+            bool same = kkt_kernel_problem_parse(kernel, kernel->default_problems[i], &values,
+                                                 NULL) == KKT_OK;
             kkt_params_format(&kernel->problem, &values, &text);
             same = same && strcmp(kkt_text_get(&text), problem) == 0;
             kkt_text_free(&text);
@@ -157,14 +156,14 @@ static void fill_run(kkt_entry *entry, const kkt_run_record *run, kkt_arena *are
 }
 
 /* What the kernel's tables make of a result: its problem in canonical form (a key that came later
- * has its default: the same problem as ever), its chunk size and what the model says. False where
- * the row is of a problem or configuration that is no longer one of the kernel's. */
+ * has its default: the same problem as ever; one of several texts of a problem is the kernel's),
+ * its chunk size and what the model says. False where the row is of a problem or configuration that
+ * is no longer one of the kernel's. */
 static bool fill_known(builder *b, const kkt_kernel *kernel, const kkt_variant *variant,
                        kkt_entry *entry) {
     kkt_values problem, config;
-    kkt_params_defaults(&kernel->problem, &problem);
     kkt_params_defaults(&variant->params, &config);
-    if (kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK ||
+    if (kkt_kernel_problem_parse(kernel, entry->problem, &problem, NULL) != KKT_OK ||
         kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) != KKT_OK)
         return false;
     entry->problem = kkt_params_text(b->arena, &kernel->problem, &problem);
@@ -313,8 +312,7 @@ static void add_modelled(builder *b, const kkt_kernel *kernel, const kkt_variant
 static void add_modelled_problem(builder *b, const kkt_kernel *kernel, const char *text) {
     kkt_values problem;
     char reason[320];
-    kkt_params_defaults(&kernel->problem, &problem);
-    if (kkt_params_parse(&kernel->problem, text, &problem, NULL, NULL) != KKT_OK ||
+    if (kkt_kernel_problem_parse(kernel, text, &problem, NULL) != KKT_OK ||
         !kkt_kernel_problem_valid(kernel, &problem, reason, sizeof reason))
         return;
     for (size_t v = 0; v < kernel->variant_count; v++)

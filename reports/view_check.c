@@ -134,8 +134,7 @@ static kkt_status check_names(const kkt_entry *entry, kkt_error *err) {
     if (!variant)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "style is '" SHOWN "', which %s does not have",
                         entry->style, kernel->name);
-    kkt_params_defaults(&kernel->problem, &values);
-    if (kkt_params_parse(&kernel->problem, entry->problem, &values, NULL, &cause) != KKT_OK)
+    if (kkt_kernel_problem_parse(kernel, entry->problem, &values, &cause) != KKT_OK)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s", cause.message);
     kkt_params_defaults(&variant->params, &values);
     if (kkt_params_parse(&variant->params, entry->config, &values, NULL, &cause) != KKT_OK)

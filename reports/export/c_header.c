@@ -159,9 +159,8 @@ static bool fastest_style(const kkt_view *view, const kkt_entry *entry) {
 static bool add_row(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
                     const kkt_variant *variant, const kkt_entry *entry) {
     kkt_values problem, config;
-    kkt_params_defaults(&kernel->problem, &problem);
     kkt_params_defaults(&variant->params, &config);
-    if (kkt_params_parse(&kernel->problem, entry->problem, &problem, NULL, NULL) != KKT_OK ||
+    if (kkt_kernel_problem_parse(kernel, entry->problem, &problem, NULL) != KKT_OK ||
         kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) != KKT_OK)
         return false;
     kkt_text_add(out, "        {");

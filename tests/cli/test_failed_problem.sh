@@ -57,3 +57,16 @@ rm -f failed.db*
 tune 0 fake:seed=4 --budget evals=1 --problem $problem --config chunk=64,couple=fp32
 tune 0 fake:seed=4,fault=wrong --budget evals=1 --problem $problem --config chunk=32
 has "$out" "1 wrong"
+
+# The same of a problem that is asked for by another of its texts: rows without padding have lda 0,
+# however that is said.
+rm -f failed.db*
+vector() { # vector PROBLEM CONFIG BACKEND
+    expect 0 tune gemv --arch sm90 --backend "$3" --db failed.db --cache cache --problem "$1" \
+        --style fragment --config "$2" --budget evals=1 --json
+}
+vector m=64,k=256 vec=8 fake:seed=4
+vector m=64,k=256 vec=4 fake:seed=4,fault=wrong
+json "d['candidates']['wrong_result'] == 1 and d['candidates']['measured'] == 0"
+vector m=64,k=256,lda=256 vec=2 fake:seed=4,fault=wrong
+json "d['candidates']['wrong_result'] == 1 and d['candidates']['measured'] == 0"

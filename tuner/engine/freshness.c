@@ -24,9 +24,8 @@ static const kkt_variant *variant_of(const kkt_identity *id, const kkt_kernel **
 /* A row that an older parameter table wrote may have keys or values that there are no more. */
 static bool parse_row(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_identity *id,
                       kkt_values *problem, kkt_values *config) {
-    kkt_params_defaults(&kernel->problem, problem);
     kkt_params_defaults(&variant->params, config);
-    return kkt_params_parse(&kernel->problem, id->problem, problem, NULL, NULL) == KKT_OK &&
+    return kkt_kernel_problem_parse(kernel, id->problem, problem, NULL) == KKT_OK &&
            kkt_params_parse(&variant->params, id->config, config, NULL, NULL) == KKT_OK;
 }
 

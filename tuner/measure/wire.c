@@ -109,10 +109,8 @@ kkt_status kkt_wire_unpack_request(kkt_unpacker *in, kkt_kernel_lookup lookup,
     if (status != KKT_OK) {
         return status;
     }
-    kkt_params_defaults(&request->kernel->problem, &out->problem);
     kkt_params_defaults(&request->variant->params, &out->config);
-    status = kkt_params_parse(&request->kernel->problem, kkt_unpack_string(in), &out->problem, NULL,
-                              err);
+    status = kkt_kernel_problem_parse(request->kernel, kkt_unpack_string(in), &out->problem, err);
     if (status == KKT_OK) {
         status = kkt_params_parse(&request->variant->params, kkt_unpack_string(in), &out->config,
                                   NULL, err);

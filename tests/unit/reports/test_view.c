@@ -298,6 +298,21 @@ static void test_failures_never_win(void **state) {
     assert_int_equal(lround(entry->time_us), 100);
 }
 
+/* A row that was stored before a problem's texts became one is a result of that one problem. */
+static void test_texts_of_one_problem(void **state) {
+    fixture *f = *state;
+    assert_int_equal(kkt_kernel_parse("gemv", &f->kernel, &f->error), KKT_OK);
+    f->variant = f->kernel->variants[0];
+    add_measured(f, "m=64,k=256,lda=256", "", 9, 10, 11);
+    add_measured(f, "m=64,k=256", "", 12, 13, 14);
+    kkt_view view = make_view(f);
+    int timed = 0;
+    for (size_t i = 0; i < view.entry_count; i++)
+        timed += kkt_entry_measured(&view.entries[i]);
+    assert_int_equal(timed, 1);
+    assert_int_equal(lround(entry_at(f, &view, "m=64,k=256", 0)->time_us), 10);
+}
+
 static void test_rejects_are_grouped_by_wording(void **state) {
     fixture *f = *state;
     static const char *const configs[] = {"threads=32", "threads=64", "threads=128"};
@@ -389,6 +404,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(test_the_model_departs_for_a_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failures_never_win, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_texts_of_one_problem, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rejects_are_grouped_by_wording, setup, teardown),
         cmocka_unit_test(test_share_of_the_inverse),
         cmocka_unit_test_setup_teardown(test_untimed_style, setup, teardown),
