@@ -226,10 +226,23 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
                     reason ? reason : "the space is empty");
 }
 
-/* How many candidates of a share there are that were not tried yet. Baselines are none. */
-static int64_t most_of(const task *t, int64_t share) {
-    const int64_t left = t->points > t->tried ? t->points - t->tried : 0;
+/* How many candidates of a share there are when `gone` of them were tried. Baselines are none. */
+static int64_t most_left(const task *t, int64_t gone, int64_t share) {
+    const int64_t left = t->points > gone ? t->points - gone : 0;
     return t->free ? 0 : share < left ? share : left;
+}
+
+static int64_t most_of(const task *t, int64_t share) {
+    return most_left(t, t->tried, share);
+}
+
+/* What is foreseen for the parts of a turn's search that come before it. */
+static int64_t foreseen_before(const session *s, size_t index) {
+    int64_t before = 0;
+    for (size_t i = 0; i < index; i++) {
+        before += s->turns[i].task == s->turns[index].task ? s->turns[i].foreseen : 0;
+    }
+    return before;
 }
 
 /* What is foreseen for the rest of a search that goes on later. */
@@ -247,10 +260,9 @@ static kkt_status search_turn(session *s, size_t index, kkt_error *err) {
     task *t = now->task;
     int64_t begun = s->tried;
     int64_t share = session_share(s, index); /* with what earlier turns left over */
-    int64_t foreseen = most_of(t, now->share);
     int64_t most = most_of(t, share);
     kkt_status status = KKT_OK;
-    s->to_try += most - foreseen;
+    s->to_try += most - now->foreseen;
     if (s->options->retry && now->first) {
         status = session_retry_task(s, t, err);
     }
@@ -274,9 +286,9 @@ static void foresee(session *s) {
     for (size_t i = 0; i < s->turn_count; i++) {
         turn *now = &s->turns[i];
         now->share = session_share(s, i);
-        int64_t most = most_of(now->task, now->share);
-        s->evals_left -= s->options->budget_evals > 0 ? most : 0;
-        s->to_try += most;
+        now->foreseen = most_left(now->task, foreseen_before(s, i), now->share);
+        s->evals_left -= s->options->budget_evals > 0 ? now->foreseen : 0;
+        s->to_try += now->foreseen;
     }
     s->evals_left = budget;
 }

@@ -36,8 +36,9 @@ typedef struct task {
 /* A search of a task, or one of the two parts of it. */
 typedef struct turn {
     task *task;
-    int64_t evals; /* that it may try where no budget is given */
-    int64_t share; /* of a budget of evals, as far as it can be foreseen */
+    int64_t evals;    /* that it may try where no budget is given */
+    int64_t share;    /* of a budget of evals, as far as it can be foreseen */
+    int64_t foreseen; /* of that share, candidates there are; part of session.to_try */
     bool first, last;
 } turn;
 

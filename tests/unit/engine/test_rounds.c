@@ -42,6 +42,7 @@ typedef struct story {
     step steps[STEPS_MOST];
     int count;
     int measured, stop_after;        /* 0: it goes on to the end */
+    int64_t total_first, total_last; /* to be measured, as the progress has it; 0: none yet */
 } story;
 
 static void take_event(void *context, const kkt_session_event *event) {
@@ -66,8 +67,21 @@ static void take_event(void *context, const kkt_session_event *event) {
     last->best_prediction = fmin(last->best_prediction, event->predicted_us);
 }
 
+static void take_progress(void *context, const char *phase, int64_t done, int64_t total,
+                          const char *detail) {
+    (void)detail;
+    story *told = context;
+    if (strcmp(phase, "measure") != 0)
+        return;
+    assert_true(done <= total);
+    if (told->total_first == 0)
+        told->total_first = total;
+    told->total_last = total;
+}
+
 /* So that a space is walked through quickly. */
 #define PART "stages=3,store=staged,swizzle=1"
+#define FEW PART ",bm=128,bn=128,bk=64,min_blocks=0" /* fewer points than a search may try */
 
 typedef struct asked {
     const char *db, *style, *problem; /* the last two may be NULL: all */
@@ -84,6 +98,8 @@ static kkt_session_summary run_session(asked request, story *told) {
                                    .problem = request.problem,
                                    .seed = 1,
                                    .counters = KKT_COUNTERS_NONE,
+                                   .progress = take_progress,
+                                   .progress_context = told,
                                    .event = take_event,
                                    .event_context = told};
     told->stop_after = request.stop_after;
@@ -242,6 +258,22 @@ static void the_first_problem_comes_twice(void **state) {
     free(told);
 }
 
+/* The second part of a search gets what the first one leaves, from the beginning: a budget for far
+ * more than there is, and the progress counts each candidate once. */
+static void each_candidate_is_foreseen_once(void **state) {
+    (void)state;
+    story *told = calloc(1, sizeof *told);
+    assert_non_null(told);
+    run_session((asked){.db = "once.db", .style = "pipelined", .evals = 20000, .fixed = FEW}, told);
+    int64_t all = 0;
+    for (int i = 0; i < told->count; i++)
+        all += told->steps[i].finals ? 0 : told->steps[i].count;
+    assert_true(all > 64 && all < 1000);
+    assert_int_equal(told->total_last, all);
+    assert_int_equal(told->total_first, all);
+    free(told);
+}
+
 /* A run that is stopped on its way, in a process of its own since that cannot be undone. */
 static void run_and_stop(asked request) {
     const pid_t child = fork();
@@ -285,6 +317,7 @@ int main(void) {
         cmocka_unit_test(one_final_holds_all_styles),
         cmocka_unit_test(a_style_asked_for_gets_all),
         cmocka_unit_test(the_first_problem_comes_twice),
+        cmocka_unit_test(each_candidate_is_foreseen_once),
         cmocka_unit_test(parts_are_resumed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
