@@ -222,21 +222,31 @@ static double together(const double *times, int count, double exponent, double l
     return longest * pow(sum, 1 / exponent);
 }
 
+/* What a time is made of: the resources, places in L1 and, last, the latency. */
+enum { RESOURCES = 8, LATENCY = RESOURCES - 1 };
+
+/* Of the last turn of blocks that stay, the part of them that have anything to do. Not above 0
+ * where chunks_per_block counts something finer than turns (steps of a tile): those turns are not
+ * known. */
+static double last_turn(const kkt_footprint *fp) {
+    return fp->all_chunks / (double)fp->blocks - (double)(fp->chunks_per_block - 1);
+}
+
 /* Several blocks an SM that stay take as many turns as their shares have, and in the last one only
  * some of them have anything to do: less is asked of each resource, yet a turn is as long for a
- * block as ever. `last` is the latency. */
-static double by_turns(const kkt_footprint *fp, const double *times, int count, int last,
-                       double exponent) {
+ * block as ever. */
+static double by_turns(const kkt_footprint *fp, const double times[RESOURCES], double exponent) {
     const double turns = (double)fp->chunks_per_block, share = (double)fp->blocks / fp->all_chunks;
-    const double filled = 1 / share - (turns - 1);
-    double whole[8], partial[8];
+    const double filled = last_turn(fp);
+    double whole[RESOURCES], partial[RESOURCES];
     int at;
-    for (int i = 0; i < count; ++i) {
-        whole[i] = i == last ? times[i] / turns : times[i] * share;
-        partial[i] = i == last ? whole[i] : whole[i] * filled;
+    for (int i = 0; i < RESOURCES; ++i) {
+        whole[i] = i == LATENCY ? times[i] / turns : times[i] * share;
+        partial[i] = i == LATENCY ? whole[i] : whole[i] * filled;
     }
-    const double all = together(whole, count, exponent, largest(whole, count, &at));
-    return (turns - 1) * all + together(partial, count, exponent, largest(partial, count, &at));
+    const double all = together(whole, RESOURCES, exponent, largest(whole, RESOURCES, &at));
+    return (turns - 1) * all +
+           together(partial, RESOURCES, exponent, largest(partial, RESOURCES, &at));
 }
 
 /* Blocks that come and go begin in step: all of them load, then all of them compute, and a share of
@@ -303,15 +313,16 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
         places_us(fp, arch, device, prediction, k),
         waves * fmax(chain_cycles(fp, k), warp_cycles(fp, prediction, k)) / clock_mhz,
     };
-    const int count = (int)(sizeof times / sizeof times[0]);
+    _Static_assert(sizeof times / sizeof times[0] == RESOURCES, "a time for each resource");
     int at;
-    double longest = largest(times, count, &at);
+    double longest = largest(times, RESOURCES, &at);
     /* Waiting for a place in L1 is waiting, too. */
-    prediction->limiter = at < count - 2 ? (kkt_limiter)(KKT_LIMIT_HBM + at) : KKT_LIMIT_LATENCY;
+    prediction->limiter = at < LATENCY - 1 ? (kkt_limiter)(KKT_LIMIT_HBM + at) : KKT_LIMIT_LATENCY;
     double launches = fp->launches > 0 ? fp->launches : 1;
-    double expected = longest > 0 ? together(times, count, k->overlap, longest) : 0;
-    if (fp->all_chunks > 0 && fp->chunks_per_block > 1 && (double)fp->blocks > sms)
-        expected = by_turns(fp, times, count, count - 1, k->overlap);
+    double expected = longest > 0 ? together(times, RESOURCES, k->overlap, longest) : 0;
+    if (fp->all_chunks > 0 && fp->chunks_per_block > 1 && (double)fp->blocks > sms &&
+        last_turn(fp) > 0)
+        expected = by_turns(fp, times, k->overlap);
     if (fp->chunks_per_block == 1)
         expected += start_us(expected / waves, resident, k);
     prediction->lower_bound_us = lower_bound(fp, arch, device, prediction);

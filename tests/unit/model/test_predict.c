@@ -416,6 +416,28 @@ static void test_turns(void **state) {
     assert_true(less < both && less > 0.8 * both);
 }
 
+/* Blocks that stay with tiles of 64 steps, 264 blocks of which some have three tiles and some two:
+ * of turns there is nothing to be known, and the time is what it is without them. */
+static void test_steps_are_no_turns(void **state) {
+    (void)state;
+    kkt_footprint fp = {.style = KKT_STYLE_WARP_SPECIALIZED,
+                        .tokens = 1,
+                        .blocks = 264,
+                        .chunks_per_block = 3 * 64,
+                        .all_chunks = (2 * 264 + 66) * 64.0,
+                        .threads = 128,
+                        .min_blocks = 2,
+                        .hbm_read_bytes = 1e9};
+    kkt_footprint_role(&fp, "all", 128);
+    kkt_footprint_step(&fp, KKT_STEP_PRODUCT, 1, 0);
+    const kkt_prediction steps = predict(&fp, "h200");
+    fp.all_chunks = 0;
+    const kkt_prediction even = predict(&fp, "h200");
+    assert_true(isfinite(steps.predicted_us));
+    assert_true(steps.predicted_us > 1.02 * steps.lower_bound_us);
+    assert_true(fabs(steps.predicted_us / even.predicted_us - 1) < 0.01);
+}
+
 static void test_buffers(void **state) {
     (void)state;
     kkt_footprint fp = {0};
@@ -451,6 +473,7 @@ int main(void) {
         cmocka_unit_test(test_time_limiters),
         cmocka_unit_test(test_rates_of_an_architecture),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_steps_are_no_turns),
         cmocka_unit_test(test_places_in_l1),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_limiter_names),
