@@ -120,10 +120,11 @@ static double diagonal_of(const kkt_values *problem, double right) {
  * none.
  *
  * No error is measured against less than fp16 resolves, whatever the dtype: behind a steep gate
- * the largest element below the diagonal may be 1e-6, of which operands in fp16 keep two or three
- * bits. What T is for does not notice: T K is K's row plus the lower part's share, so that errors
- * of up to 2^-25 are those of the diagonal's 1 in a type with 25 bits. Measured against the lower
- * part alone they would be 1e-1 in one draw and 1e-4 in the next. */
+ * the largest element below the diagonal may be 1e-6, of which operands in fp16 keep about four
+ * bits (it is 16.8 times the spacing of their smallest numbers, 2^-24). What T is for does not
+ * notice: T K is K's row plus the lower part's share, so that errors of up to 2^-25 are those of
+ * the diagonal's 1 in a type with 25 bits. Measured against the lower part alone they would be 1e-1
+ * in one draw and 1e-4 in the next. */
 void kkt_solve_score(const kkt_values *problem, const kkt_region *region, const double *expected,
                      const double *actual, kkt_score *score) {
     const double unavoidable = problem->v[KKT_SOLVE_DTYPE] == KKT_FP16 ? 0x1p-25 : 0x1p-126;
