@@ -58,7 +58,7 @@ static void print_table(const kkt_param_table *table, FILE *out) {
 
 /* The files that a command reads and writes, by a default problem's shapes. */
 static void print_tensors(const kkt_kernel *kernel, FILE *out) {
-    kkt_tensor tensors[KKT_TENSORS_MAX];
+    kkt_tensor tensors[KKT_TENSORS_MAX] = {0}; /* what a kernel does not set is 0 */
     kkt_values problem, config;
     kkt_params_defaults(&kernel->problem, &problem);
     kkt_params_defaults(&kernel->variants[0]->params, &config);

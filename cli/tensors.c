@@ -204,6 +204,7 @@ static void tensors_with(const kkt_tensor_request *request, const kkt_values *pr
                          int64_t value, kkt_tensor *out) {
     kkt_values changed = *problem;
     changed.v[key] = value;
+    memset(out, 0, sizeof *out * KKT_TENSORS_MAX); /* what a kernel does not set */
     request->kernel->tensors(&changed, request->config, out);
 }
 

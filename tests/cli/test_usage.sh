@@ -34,6 +34,11 @@ has "$out" "default 0; has an effect where routine is lt_matmul"
 [[ $out != *"files of gemm"* ]] || die "explain reads no files"
 expect 0 reference gemm --help
 has "$out" "c.npy  output, fp16 [4096, 4096]"
+[[ $out != *"input that may be left out"* ]] || die "no file of gemm may be left out"
+expect 0 reference gdn_fwd_t --help
+has "$out" "beta.npy  input, fp32 ["
+has "$out" "h0.npy  input that may be left out, fp32 ["
+has "$out" "ht.npy  output, fp32 ["
 expect 0 lookup --arch sm90 kkt_solve --help
 has "$out" "problem keys of kkt_solve:"
 [[ $out != *"parameters of"* ]] || die "a look-up takes no configuration"
