@@ -1,5 +1,6 @@
-/* Architectures (compute capabilities) and devices as data. The rows are in arch_table.c; adding
- * one touches that file alone. Every number that can be doubted carries its source. */
+/* Architectures (compute capabilities) and devices as data. The rows are in arch_table.c and
+ * device_table.c; adding one touches its file alone. Every number that can be doubted carries its
+ * source. */
 #ifndef KKT_MODEL_ARCH_H
 #define KKT_MODEL_ARCH_H
 
