@@ -213,8 +213,8 @@ typedef struct kkt_variant {
                        char *reason, size_t size);
     /* What of that hangs on a problem's sizes beyond what is compiled in and the quotients of
      * heads, for the exported header, whose look-up cannot call it: C conditions over the problem's
-     * keys and the parameters of `kkt_row`, NULL-terminated ("heads_v % kkt_row->heads_per_block == 0").
-     * NULL: nothing, or the kernel's sizes_decide. */
+     * keys and the parameters of `kkt_row`, NULL-terminated ("heads_v % kkt_row->heads_per_block ==
+     * 0"). NULL: nothing, or the kernel's sizes_decide. */
     const char *const *row_needs;
     void (*footprint)(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out);
