@@ -60,7 +60,7 @@ static void print_text(const kkt_lookup *found, const kkt_device *device) {
     if (found->tier == KKT_LOOKUP_DEFAULT)
         printf(", nothing is known to run: %s", entry->reason);
     printf("\nconfig      %s\nstyle       %s\nprovenance  %s%s%s\n", entry->config, entry->style,
-           kkt_entry_provenance(entry), entry->stale_reason != NULL ? ": " : "",
+           kkt_entry_shown(entry), entry->stale_reason != NULL ? ": " : "",
            entry->stale_reason != NULL ? entry->stale_reason : "");
     printf("launch      %d threads, %lld bytes of dynamic shared memory, %d registers\n",
            entry->threads, (long long)entry->smem_bytes, entry->registers);

@@ -119,7 +119,7 @@ static void print_text(const finding *found) {
     printf("\nchunk       %lld\n", (long long)found->chunk);
     for (size_t m = 0; m < found->p.count; m++) {
         const kkt_entry *entry = &found->members[m].entry;
-        printf("%s (%s, %s, %s)\n  %s\n", entry->kernel, entry->style, kkt_entry_provenance(entry),
+        printf("%s (%s, %s, %s)\n  %s\n", entry->kernel, entry->style, kkt_entry_shown(entry),
                kkt_lookup_tier_name(found->members[m].tier), entry->config);
     }
     if (found->curve) {

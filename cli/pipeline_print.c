@@ -46,7 +46,7 @@ void kkt_curve_print(const kkt_curve *curve) {
         cell_us(table, point->predicted_us);
         kkt_table_cell(table, "%s", point->form[0] != '\0' ? point->form : "-");
         kkt_table_cell(table, "%s", point->limiter ? point->limiter : "-");
-        kkt_table_cell(table, "%s", kkt_curve_provenance(point));
+        kkt_table_cell(table, "%s", kkt_curve_shown(point));
         kkt_text_free(&text);
         add_styles(curve, point, &text);
         kkt_table_cell(table, "%s", kkt_text_get(&text));
@@ -115,7 +115,7 @@ static void print_rows(const kkt_view *view) {
         kkt_table_cell(table, "%lld", (long long)kkt_curve_chunk(curve));
         kkt_table_cell(table, "%s", why_chunk(curve));
         cell_us(table, total);
-        kkt_table_cell(table, "%s", isfinite(total) ? kkt_curve_provenance(point) : "-");
+        kkt_table_cell(table, "%s", isfinite(total) ? kkt_curve_shown(point) : "-");
         cell_totals(table, curve);
         kkt_text_free(&problem);
     }

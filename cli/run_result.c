@@ -150,7 +150,7 @@ static void print_best(const kkt_run_result *r) {
         }
         kkt_table_cell(table, "%zu", e->tie_count);
         cell_figure(table, r->view->objective, e);
-        kkt_table_cell(table, "%s", e->stale_reason ? "stale" : kkt_provenance_name(e->provenance));
+        kkt_table_cell(table, "%s", kkt_entry_shown(e));
         kkt_table_cell(table, "%s", e->style);
         short_cell(table, &kkt_kernel_variant(kernel, style->id)->params, e->config);
     }
@@ -328,15 +328,16 @@ void kkt_run_result_print(const kkt_run_result *r) {
     if (!r->options->kernel) {
         kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);
     }
-    printf("tier %s", kkt_tier_name(r->summary->tier));
+    const bool made_up = r->view->made_up && r->summary->tier == KKT_TIER_MEASURED;
+    printf("tier %s", made_up ? "fake" : kkt_tier_name(r->summary->tier));
     if (r->summary->tier == KKT_TIER_MEASURED || r->summary->tier == KKT_TIER_REPLAYED) {
         print_staleness(r->view);
     }
-    printf(": %lld configurations, %lld rejected, %lld compiled, %lld measured, %lld "
+    printf(": %lld configurations, %lld rejected, %lld compiled, %lld %s, %lld "
            "replayed, %lld reused in %.1f s\n",
            (long long)c->enumerated, (long long)c->rejected, (long long)c->compiled,
-           (long long)c->measured, (long long)c->replayed, (long long)c->reused,
-           r->summary->seconds);
+           (long long)c->measured, made_up ? "made up" : "measured", (long long)c->replayed,
+           (long long)c->reused, r->summary->seconds);
     int64_t failed = c->build_failed + c->wrong_result + c->racy + c->launch_failed + c->timed_out +
                      c->crashed + c->noisy;
     if (failed > 0) {

@@ -81,7 +81,7 @@ static void add_time(kkt_document *document, kkt_row *row, const kkt_entry *entr
     char time[32], interval[80];
     kkt_document_cell(document, row, "%s us [%s] (%s)", kkt_content_real(entry->time_us, time),
                       kkt_content_interval(entry->low_us, entry->high_us, interval),
-                      kkt_entry_provenance(entry));
+                      kkt_entry_shown(entry));
 }
 
 static void add_gain(kkt_document *document, kkt_row *row, const kkt_contrasts *contrasts) {

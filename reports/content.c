@@ -144,12 +144,13 @@ static void add_summary(const kkt_view *view, kkt_document *document) {
         device->sm_count.value, source_mark(device->sm_count.source), device->hbm_gbps.value,
         source_mark(device->hbm_gbps.source), view->arch->smem_per_sm_bytes / 1024,
         view->arch->registers_per_sm);
-    kkt_document_paragraph(document,
-                           "The database holds %lld candidates for it: %lld measured, "
-                           "%lld replayed from recordings, %lld compiled; %lld of them are stale.",
-                           (long long)view->candidates, (long long)view->measured,
-                           (long long)view->replayed, (long long)view->compiled,
-                           (long long)view->stale);
+    kkt_document_paragraph(
+        document,
+        "The database holds %lld candidates for it: %lld %s, "
+        "%lld replayed from recordings, %lld compiled; %lld of them are stale.",
+        (long long)view->candidates, (long long)view->measured,
+        view->made_up ? "with a fake time, made up by the fake backend" : "measured",
+        (long long)view->replayed, (long long)view->compiled, (long long)view->stale);
     if (view->measured + view->replayed == 0)
         kkt_document_paragraph(document,
                                "Nothing was measured: every time below is a prediction of the "
@@ -186,7 +187,8 @@ static void add_reading(kkt_document *document) {
     kkt_document_item(document,
                       "Provenance: 'measured' was timed here after its result was checked against "
                       "a double-precision reference; 'replayed' is such a measurement from a "
-                      "recording that ships; 'compiled' has registers and shared memory from the "
+                      "recording that ships; 'fake' is a time that the fake backend made up to try "
+                      "the program out; 'compiled' has registers and shared memory from the "
                       "compiler and a predicted time; 'predicted' is the model alone; 'stale' was "
                       "measured with another source, options or compiler than the present ones.");
     kkt_document_item(document,
@@ -273,7 +275,7 @@ static void add_winners(const kkt_view *view, const char *kernel, kkt_document *
         kkt_content_cell_real(document, row, entry->rel_fro);
         kkt_content_cell_real(document, row, entry->tolerance);
         kkt_content_cell_real(document, row, entry->energy_mj);
-        kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
+        kkt_document_cell(document, row, "%s", kkt_entry_shown(entry));
     }
     add_untimed(view, kernel, document);
     for (size_t i = 0; i < view->entry_count; i++) {
@@ -315,7 +317,9 @@ static void add_provenance(const kkt_view *view, kkt_document *document) {
         kkt_document_cell(document, row, "%s", entry->style);
         kkt_document_cell(document, row, "%s", kkt_content_problem(view, entry, document->arena));
         kkt_content_chunk(document, row, entry->chunk);
-        kkt_document_cell(document, row, "%s", kkt_provenance_name(entry->provenance));
+        kkt_document_cell(document, row, "%s",
+                          kkt_entry_made_up(entry) ? "fake"
+                                                   : kkt_provenance_name(entry->provenance));
         kkt_document_cell(document, row, "%s", entry->gpu != NULL ? entry->gpu : "-");
         kkt_document_cell(document, row, "%s", entry->driver != NULL ? entry->driver : "-");
         kkt_document_cell(document, row, "%.10s", entry->date != NULL ? entry->date : "-");

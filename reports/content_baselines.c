@@ -41,7 +41,7 @@ static void add_row(const kkt_view *view, const kkt_baseline *baseline, kkt_docu
         kkt_document_cell(document, row, "-");
     }
     kkt_document_cell(document, row, "%s", kkt_content_real(call->rel_fro, text));
-    kkt_document_cell(document, row, "%s", kkt_entry_provenance(call));
+    kkt_document_cell(document, row, "%s", kkt_entry_shown(call));
 }
 
 void kkt_content_baselines(const kkt_view *view, const char *kernel, kkt_document *document) {

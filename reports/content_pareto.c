@@ -55,7 +55,7 @@ void kkt_content_pareto(const kkt_view *view, const char *kernel, kkt_document *
         real_cell(document, row, entry->time_us);
         real_cell(document, row, entry->energy_mj);
         real_cell(document, row, entry->rel_fro);
-        kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
+        kkt_document_cell(document, row, "%s", kkt_entry_shown(entry));
         kkt_document_cell(document, row, "%s", entry->config);
     }
 }

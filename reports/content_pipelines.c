@@ -88,7 +88,7 @@ static void add_point(const kkt_view *view, const kkt_curve *curve, const kkt_cu
                           : "-");
     cell_us(document, row, point->hbm_bytes_per_token);
     kkt_document_cell(document, row, "%s", kkt_content_words(point->limiter, document->arena));
-    kkt_document_cell(document, row, "%s", kkt_curve_provenance(point));
+    kkt_document_cell(document, row, "%s", kkt_curve_shown(point));
     kkt_text_free(&styles);
 }
 
@@ -186,7 +186,7 @@ static void add_cost(const kkt_view *view, const kkt_entry *entry, kkt_document 
     cell_us(document, row, entry->predicted_us);
     cell_us(document, row, entry->time_us);
     kkt_document_cell(document, row, "%s", kkt_content_words(entry->limiter, document->arena));
-    kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
+    kkt_document_cell(document, row, "%s", kkt_entry_shown(entry));
 }
 
 static void add_costs(const kkt_view *view, kkt_document *document) {

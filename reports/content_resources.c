@@ -51,7 +51,7 @@ static void add_times(const kkt_entry *entry, kkt_document *document, kkt_row *r
     kkt_content_cell_real(document, row,
                           measured ? entry->hbm_bytes / entry->time_us / 1e3 : (double)NAN);
     kkt_document_cell(document, row, "%s", kkt_content_words(entry->limiter, document->arena));
-    kkt_document_cell(document, row, "%s", kkt_entry_provenance(entry));
+    kkt_document_cell(document, row, "%s", kkt_entry_shown(entry));
 }
 
 static void add_chunk_row(const kkt_view *view, kkt_document *document, kkt_block *table,

@@ -426,6 +426,18 @@ const char *kkt_curve_provenance(const kkt_curve_point *point) {
     return point->stale_reason != NULL ? "stale" : kkt_provenance_name(point->provenance);
 }
 
+const char *kkt_curve_shown(const kkt_curve_point *point) {
+    bool made_up = false;
+    if (point->run != NULL) {
+        const kkt_run_record run = {.gpu = point->run->gpu};
+        made_up = kkt_run_made_up(&run);
+    } else if (point->provenance == KKT_MEASURED) {
+        for (size_t i = 0; i < KKT_MEMBERS_MAX && point->members[i] != NULL; i++)
+            made_up = made_up || kkt_entry_made_up(point->members[i]);
+    }
+    return made_up ? "fake" : kkt_curve_provenance(point);
+}
+
 int64_t kkt_curve_chunk(const kkt_curve *curve) {
     if (curve->best != NULL)
         return curve->best->chunk;
@@ -463,9 +475,9 @@ const char *kkt_curve_why(const kkt_curve *curve, kkt_arena *arena) {
                                 "%s takes %.4g us at C = %lld, the only chunk size that was "
                                 "measured (%s; %s).",
                                 curve->pipeline->name, kkt_curve_figure(curve, best),
-                                (long long)best->chunk, how, kkt_curve_provenance(best));
+                                (long long)best->chunk, how, kkt_curve_shown(best));
     return kkt_arena_printf(
         arena, "%s takes %.4g us at C = %lld against %.4g us at C = %lld, the next best (%s; %s).",
         curve->pipeline->name, kkt_curve_figure(curve, best), (long long)best->chunk,
-        kkt_curve_figure(curve, next), (long long)next->chunk, how, kkt_curve_provenance(best));
+        kkt_curve_figure(curve, next), (long long)next->chunk, how, kkt_curve_shown(best));
 }

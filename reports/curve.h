@@ -77,6 +77,8 @@ const kkt_standing *kkt_view_chunk(const kkt_view *view, const char *kernel, con
 double kkt_curve_figure(const kkt_curve *curve, const kkt_curve_point *point);
 /* "measured", ..., or "stale". */
 const char *kkt_curve_provenance(const kkt_curve_point *point);
+/* The same for a reader: "fake" where a time in it is made up. */
+const char *kkt_curve_shown(const kkt_curve_point *point);
 /* The chunk size that a curve stands for: the best one's, else KKT_DEFAULT_CHUNK where it has that,
  * else its first. */
 int64_t kkt_curve_chunk(const kkt_curve *curve);

@@ -25,6 +25,15 @@ const char *kkt_entry_provenance(const kkt_entry *entry) {
     return entry->stale_reason != NULL ? "stale" : kkt_provenance_name(entry->provenance);
 }
 
+bool kkt_entry_made_up(const kkt_entry *entry) {
+    const kkt_run_record run = {.gpu = entry->gpu};
+    return kkt_run_made_up(&run);
+}
+
+const char *kkt_entry_shown(const kkt_entry *entry) {
+    return kkt_entry_made_up(entry) ? "fake" : kkt_entry_provenance(entry);
+}
+
 kkt_rank kkt_entry_rank(const kkt_entry *entry) {
     if (kkt_entry_measured(entry) && entry->noisy)
         return KKT_RANK_NOISY;

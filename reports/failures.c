@@ -136,6 +136,15 @@ bool kkt_failures_modelled(const kkt_failures *failures, const kkt_kernel *kerne
                               any ? is_excluded : NULL, &without, arena, entry);
 }
 
+size_t kkt_failures_drop(const kkt_failures *failures, kkt_entry *rows, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].provenance != KKT_PREDICTED ||
+            !kkt_failures_hopeless(failures, rows[i].kernel, rows[i].style))
+            rows[kept++] = rows[i];
+    return kept;
+}
+
 const char *kkt_view_unbuildable(const kkt_view *view, const char *kernel) {
     for (size_t i = 0; i < view->entry_count; i++)
         if (!view->entries[i].model_only && strcmp(view->entries[i].kernel, kernel) == 0)

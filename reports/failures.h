@@ -39,6 +39,8 @@ bool kkt_failures_modelled(const kkt_failures *failures, const kkt_kernel *kerne
                            const kkt_variant *variant, const kkt_arch *arch,
                            const kkt_device *device, const kkt_values *problem, int64_t chunk,
                            kkt_arena *arena, kkt_entry *entry);
+/* Takes out of rows what is only predicted and hopeless; the number that is left. */
+size_t kkt_failures_drop(const kkt_failures *failures, kkt_entry *rows, size_t count);
 /* The compiler's message where a kernel has a style that is hopeless and the view has nothing of
  * that kernel that could run: the first message; NULL where it is not so. */
 const char *kkt_view_unbuildable(const kkt_view *view, const char *kernel);

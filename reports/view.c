@@ -216,6 +216,7 @@ static void count_result(kkt_view *view, const kkt_result *result) {
     view->candidates++;
     bool timed = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
     view->measured += timed && result->provenance == KKT_MEASURED;
+    view->made_up = view->made_up || (timed && kkt_run_made_up(&result->run));
     view->replayed += timed && result->provenance == KKT_REPLAYED;
     view->compiled += result->has_build && result->build.outcome == KKT_OUTCOME_COMPILED;
     view->stale += result->stale_reason != NULL;
@@ -360,18 +361,6 @@ static void add_all_modelled(builder *b, const char *only) {
     }
 }
 
-/* Takes out what is only predicted of a style of which nothing could be built. */
-static void drop_hopeless(builder *b) {
-    size_t kept = 0;
-    for (size_t i = 0; i < b->row_count; i++) {
-        const kkt_entry *row = &b->rows[i];
-        if (row->provenance != KKT_PREDICTED ||
-            !kkt_failures_hopeless(b->failures, row->kernel, row->style))
-            b->rows[kept++] = *row;
-    }
-    b->row_count = kept;
-}
-
 static int compare_texts(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -493,7 +482,7 @@ kkt_status kkt_view_make_by(kkt_db *db, const kkt_freshness *freshness, const kk
             return status;
     }
     add_all_modelled(&b, kernel);
-    drop_hopeless(&b);
+    b.row_count = kkt_failures_drop(b.failures, b.rows, b.row_count);
     choose(&b);
     mark_best(out);
     kkt_view_sort_rejects(out);

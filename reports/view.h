@@ -87,6 +87,7 @@ typedef struct kkt_view {
                                   frequent first */
     size_t baseline_count;
     const kkt_baseline *baselines; /* by kernel, problem (default first), chunk, then time */
+    bool made_up;                  /* what counts as measured is the fake backend's */
     int64_t candidates, measured, replayed, compiled, stale;
     kkt_objective objective;
     size_t curve_count;
@@ -147,6 +148,10 @@ bool kkt_entry_known_faster(const kkt_entry *a, const kkt_entry *b);
 double kkt_figure_round(double value);
 /* "measured", "replayed", "compiled", "predicted", or "stale". */
 const char *kkt_entry_provenance(const kkt_entry *entry);
+bool kkt_entry_made_up(const kkt_entry *entry); /* its time is the fake backend's */
+/* The provenance for a reader, who is told "fake" where the time is made up. Members named
+ * provenance in JSON keep the words above, beside the GPU "fake". */
+const char *kkt_entry_shown(const kkt_entry *entry);
 /* The entry that stands for a kernel and problem: the chunk size that a pipeline chose (else
  * KKT_DEFAULT_CHUNK; or `chunk`, where not 0) in its best style, else the best of the problem. NULL
  * where there is none. */

@@ -48,7 +48,7 @@ static void add_macros(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
                        const kkt_variant *variant, const kkt_entry *entry) {
     kkt_text_add(out, "\n/* The default problem, ");
     kkt_text_add(out, entry->problem);
-    kkt_text_printf(out, " (%s, %s). */\n", entry->style, kkt_entry_provenance(entry));
+    kkt_text_printf(out, " (%s, %s). */\n", entry->style, kkt_entry_shown(entry));
     for (size_t p = 0; p < variant->params.count; p++) {
         const kkt_param *param = &variant->params.params[p];
         int64_t value;
@@ -77,7 +77,7 @@ static void add_macros(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
     kkt_text_add_c_string(out, entry->style);
     kkt_text_add(out, "\n");
     add_define(out, view, kernel->name, "PROVENANCE");
-    kkt_text_add_c_string(out, kkt_entry_provenance(entry));
+    kkt_text_add_c_string(out, kkt_entry_shown(entry));
     kkt_text_add(out, "\n");
 }
 
@@ -405,6 +405,9 @@ static kkt_status render(const kkt_view *view, kkt_text *out, kkt_error *err) {
     kkt_text_printf(
         out, "/* Written by kkttune " KKT_VERSION " for %s, %s. Do not edit: export again. */\n",
         view->arch->name, view->device->full_name);
+    if (view->made_up)
+        kkt_text_add(
+            out, "/* Times are fake: the fake backend made them up, nothing was measured. */\n");
     kkt_text_add(out, "#ifndef KKTTUNE_");
     add_upper(out, view->arch->name);
     kkt_text_add(out, "_H\n#define KKTTUNE_");

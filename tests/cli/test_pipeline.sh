@@ -19,7 +19,7 @@ has "$out" "gdn_t, heads_k=2"
 for other in gdn_fwd gdn_wu gdn_state gdn_output; do # no rows of what was not asked for
     grep -qE "^${other}[ :]" <<<"$out" && die "'tune gdn_t' shows $other"
 done
-has "$out" ", 0 measured, "
+has "$out" ", 0 made up, "
 
 find=(lookup gdn_t --arch sm90)
 expect 0 "${find[@]}" --problem "$problem" --json

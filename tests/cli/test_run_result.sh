@@ -24,4 +24,11 @@ json 'd["tier"] == "replayed"'
 # Times of today: nothing is said.
 expect 0 tune kkt_solve --arch sm90 --backend fake --budget evals=2 --cache cache --db fresh.db \
     --problem tokens=512
-has "$out" "tier measured: "
+has "$out" "tier fake: "
+has "$out" "  fake  "
+[[ $out != *measured* ]] || die "a fake time is called measured"
+expect 0 lookup kkt_solve --arch sm90 --db fresh.db --problem tokens=512 --chunk "$(python3 -c '
+import sqlite3
+print(sqlite3.connect("fresh.db").execute("SELECT config FROM results WHERE time_us > 0 AND style != ?",
+      ("library",)).fetchone()[0].split("chunk=")[1].split(",")[0])')"
+has "$out" "provenance  fake"

@@ -143,9 +143,26 @@ static void test_made_up_times_leave_no_trace(void **state) {
     kkt_view view = make_view(f);
     assert_int_equal(lround(entry_at(f, &view, "", 64)->time_us), 2);
     assert_int_equal(view.measured, 1);
+    assert_true(view.made_up);
+    assert_string_equal(kkt_entry_shown(entry_at(f, &view, "", 64)), "fake");
+    assert_string_equal(kkt_entry_provenance(entry_at(f, &view, "", 64)), "measured");
+    const struct {
+        const char *type, *says;
+    } shown[] = {{"header", "#define KKTTUNE_SM90_KKT_SOLVE_PROVENANCE \"fake\"\n"},
+                 {"header", "\n/* Times are fake"},
+                 {"markdown", "1 with a fake time"},
+                 {"markdown", "| fake |"},
+                 {"json", "\"measured\""}}; /* its words are fixed */
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        kkt_text text = render(f, &view, shown[i].type);
+        assert_non_null(strstr(text.data, shown[i].says));
+        kkt_text_free(&text);
+    }
 
     add_measured(f, "", "chunk=64,threads=128,inverse=recursive", 99, 100, 101);
     view = make_view(f);
+    assert_false(view.made_up);
+    assert_string_equal(kkt_entry_shown(entry_at(f, &view, "", 64)), "measured");
     assert_int_equal(lround(entry_at(f, &view, "", 64)->time_us), 100);
     assert_int_equal(view.measured, 1);
     for (size_t i = 0; i < view.entry_count; i++)
