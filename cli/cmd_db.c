@@ -111,7 +111,7 @@ static void print_info(const char *path, const kkt_db_info *info, const kkt_db_s
            (long long)info->runs, (long long)info->samples);
     if (info->pipeline_runs > 0)
         printf("%lld runs of whole pipelines\n", (long long)info->pipeline_runs);
-    printf("best tier:");
+    printf("best tier, what failed there included:");
     for (int i = KKT_PROVENANCE_COUNT; i-- > 0;)
         printf(" %s %lld%s", kkt_provenance_name((kkt_provenance)i), (long long)summary->tiers[i],
                i ? "," : "");

@@ -147,7 +147,7 @@ static void add_summary(const kkt_view *view, kkt_document *document) {
     kkt_document_paragraph(
         document,
         "The database holds %lld candidates for it: %lld %s, "
-        "%lld replayed from recordings, %lld compiled; %lld of them are stale.",
+        "%lld replayed from recordings, %lld compiled and not timed; %lld of them are stale.",
         (long long)view->candidates, (long long)view->measured,
         view->made_up ? "with a fake time, made up by the fake backend" : "measured",
         (long long)view->replayed, (long long)view->compiled, (long long)view->stale);

@@ -218,7 +218,7 @@ static void count_result(kkt_view *view, const kkt_result *result) {
     view->measured += timed && result->provenance == KKT_MEASURED;
     view->made_up = view->made_up || (timed && kkt_run_made_up(&result->run));
     view->replayed += timed && result->provenance == KKT_REPLAYED;
-    view->compiled += result->has_build && result->build.outcome == KKT_OUTCOME_COMPILED;
+    view->compiled += result->outcome == KKT_OUTCOME_COMPILED;
     view->stale += result->stale_reason != NULL;
 }
 

@@ -143,6 +143,7 @@ static void test_made_up_times_leave_no_trace(void **state) {
     kkt_view view = make_view(f);
     assert_int_equal(lround(entry_at(f, &view, "", 64)->time_us), 2);
     assert_int_equal(view.measured, 1);
+    assert_int_equal(view.compiled, 0); /* each candidate is counted once */
     assert_true(view.made_up);
     assert_string_equal(kkt_entry_shown(entry_at(f, &view, "", 64)), "fake");
     assert_string_equal(kkt_entry_provenance(entry_at(f, &view, "", 64)), "measured");
