@@ -379,11 +379,12 @@ static void find_ties(builder *b, kkt_entry *best, const kkt_entry *rows, size_t
 
 static void choose(builder *b) {
     kkt_view *view = b->view;
-    if (b->row_count > 0)
-        qsort(b->rows, b->row_count, sizeof *b->rows, compare_rows);
+    view->entries = kkt_arena_array(b->arena, b->row_count + 1, sizeof *view->entries);
+    if (b->rows == NULL)
+        return;
+    qsort(b->rows, b->row_count, sizeof *b->rows, compare_rows);
     view->rows = b->rows;
     view->row_count = b->row_count;
-    view->entries = kkt_arena_array(b->arena, b->row_count + 1, sizeof *view->entries);
     for (size_t i = 0, end; i < b->row_count; i = end) {
         for (end = i + 1; end < b->row_count && compare_groups(&b->rows[i], &b->rows[end]) == 0;)
             end++;
