@@ -11,9 +11,8 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "tuner/engine/session.h"
-
-static char folder[] = "/tmp/kkttune-baselines-XXXXXX";
 
 /* What the backend of the run at hand says of cuBLAS. */
 static const char *version_there; /* NULL: it is not there */
@@ -47,18 +46,6 @@ static void take_note(void *context, const char *line) {
     notes *n = context;
     n->count++;
     snprintf(n->last, sizeof n->last, "%s", line);
-}
-
-static int setup(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); /* NOLINT(cert-env33-c): a path of our own */
 }
 
 typedef struct asked {
@@ -261,5 +248,5 @@ int main(void) {
         cmocka_unit_test(held_parameters_leave_them_out),
         cmocka_unit_test(staleness_goes_by_tool),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

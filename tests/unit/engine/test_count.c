@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "tuner/engine/session.h"
 
 enum { EVALS = 40, FINALISTS = 5 };
@@ -22,20 +23,6 @@ typedef struct run_request {
     const char *db, *fake;
     kkt_counters_scope scope;
 } run_request;
-
-static char folder[] = "/tmp/kkttune-count-XXXXXX";
-
-static int setup(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); /* NOLINT(cert-env33-c): a path of our own */
-}
 
 static kkt_session_summary run_session(const run_request *request) {
     kkt_error err = {0};
@@ -205,5 +192,5 @@ int main(void) {
         cmocka_unit_test(a_fault_is_not_counted),
         cmocka_unit_test(scopes_by_name),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -12,23 +12,10 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "tuner/engine/session.h"
 
 enum { STYLES_MOST = 6, STEPS_MOST = 64 };
-
-static char folder[] = "/tmp/kkttune-rounds-XXXXXX";
-
-static int setup(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); /* NOLINT(cert-env33-c): a path of our own */
-}
 
 /* Neighbouring events of one kind, problem and style. */
 typedef struct step {
@@ -320,5 +307,5 @@ int main(void) {
         cmocka_unit_test(each_candidate_is_foreseen_once),
         cmocka_unit_test(parts_are_resumed),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "db/store_sqlite.h"
+#include "folder.h"
 #include "tuner/engine/session.h"
 
 typedef struct run_request {
@@ -24,20 +25,6 @@ typedef struct run_request {
 
 /* Of the space: all chunk sizes and ways, and no more than a moment's walk. */
 #define PART "carveout=0,heads_per_block=4,min_blocks=0,persistent=0"
-
-static char folder[] = "/tmp/kkttune-session-XXXXXX";
-
-static int setup(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 static const char *in_folder(const char *name, char path[128]) {
     snprintf(path, 128, "%s/%s", folder, name);
@@ -364,5 +351,5 @@ int main(int argc, char **argv) {
         cmocka_unit_test(empty_searches),
         cmocka_unit_test(repetition_finds_nothing_left),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

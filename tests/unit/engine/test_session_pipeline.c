@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "kernels/pipeline.h"
 #include "synthetic.h"
 #include "tuner/engine/session.h"
@@ -76,20 +77,6 @@ kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error 
     }
     *out = families[0];
     return KKT_OK;
-}
-
-static char folder[] = "/tmp/kkttune-pipeline-XXXXXX";
-
-static int setup(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command); /* NOLINT(cert-env33-c): a path of our own */
 }
 
 typedef struct run_request {
@@ -286,5 +273,5 @@ int main(void) {
         cmocka_unit_test(a_failure_is_stored_and_not_repeated),
         cmocka_unit_test(a_missing_kernel_is_named),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
