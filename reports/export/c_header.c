@@ -156,12 +156,18 @@ static bool fastest_style(const kkt_view *view, const kkt_entry *entry) {
     return true;
 }
 
+/* False: an entry that is no row, of another time's keys or values. */
+static bool read_row(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_entry *entry,
+                     kkt_values *problem, kkt_values *config) {
+    kkt_params_defaults(&variant->params, config);
+    return kkt_kernel_problem_parse(kernel, entry->problem, problem, NULL) == KKT_OK &&
+           kkt_params_parse(&variant->params, entry->config, config, NULL, NULL) == KKT_OK;
+}
+
 static bool add_row(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
                     const kkt_variant *variant, const kkt_entry *entry) {
     kkt_values problem, config;
-    kkt_params_defaults(&variant->params, &config);
-    if (kkt_kernel_problem_parse(kernel, entry->problem, &problem, NULL) != KKT_OK ||
-        kkt_params_parse(&variant->params, entry->config, &config, NULL, NULL) != KKT_OK)
+    if (!read_row(kernel, variant, entry, &problem, &config))
         return false;
     kkt_text_add(out, "        {");
     for (size_t p = 0; p < kernel->problem.count; p++)
@@ -289,16 +295,17 @@ static void add_choice(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
 /* The chunk size that the fastest pipeline takes on each row's problem. */
 static void add_standing(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel,
                          const kkt_variant *variant) {
-    kkt_text values = {0}, row = {0};
+    kkt_text values = {0};
+    kkt_values problem, config;
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
-        if (of_variant(entry, kernel, variant) && add_row(&row, view, kernel, variant, entry))
+        if (of_variant(entry, kernel, variant) &&
+            read_row(kernel, variant, entry, &problem, &config))
             kkt_text_printf(&values, "%s%lld", values.length > 0 ? ", " : "",
                             (long long)kkt_view_chunk(view, entry->kernel, entry->problem)->chunk);
     }
     kkt_text_printf(out, "    static const int kkt_standing[] = {%s};\n", kkt_text_get(&values));
     kkt_text_free(&values);
-    kkt_text_free(&row);
 }
 
 static const char nearest_row[] =
