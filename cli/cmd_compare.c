@@ -58,8 +58,7 @@ static const char *short_problem(kkt_arena *arena, const kkt_compare_row *row) {
     if (kkt_kernel_parse(row->kernel, &kernel, NULL) != KKT_OK) {
         return printable(arena, row->problem);
     }
-    kkt_params_defaults(&kernel->problem, &values);
-    if (kkt_params_parse(&kernel->problem, row->problem, &values, NULL, NULL) != KKT_OK) {
+    if (kkt_kernel_problem_parse(kernel, row->problem, &values, NULL) != KKT_OK) {
         return printable(arena, row->problem);
     }
     kkt_text text = {0};
