@@ -395,6 +395,7 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
         for (size_t i = 0; i < views[v].entry_count + views[v].row_count; i++)
             consider(&s, &views[v], result_at(&views[v], i));
     memset(out, 0, sizeof *out);
+    out->failures = s.failures;
     candidate best = choose(&s, out);
     out->device = best.entry != NULL ? best.view->device : device;
     if (best.entry != NULL) {
@@ -419,7 +420,8 @@ bool kkt_lookup_model_pick(const kkt_lookup *found, const kkt_kernel *kernel,
                       .problem = problem,
                       .arch = arch,
                       .device = device,
-                      .chunk = found->entry.chunk};
+                      .chunk = found->entry.chunk,
+                      .failures = found->failures};
     return found->tier == KKT_LOOKUP_NEAREST && from_model(&s, arena, out) &&
            found->entry.predicted_us > KKT_LOOKUP_SLOW * out->predicted_us;
 }

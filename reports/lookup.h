@@ -24,6 +24,8 @@ typedef struct kkt_lookup {
      * measured (`slower`, `faster`: on one problem, the nearest such); NULL: none was. */
     const kkt_entry *passed, *slower, *faster;
     double passed_distance;
+    const struct kkt_failures
+        *failures; /* known on the device asked; of the views; NULL: none are */
 } kkt_lookup;
 
 /* What a problem key counts for in the distance of two problems. The exported header uses the same
