@@ -9,6 +9,7 @@
 #include "base/memory.h"
 
 #define BLOCK_BYTES ((size_t)65536)
+#define ROWS_LEAST 16 /* of an array that grows */
 
 typedef struct block {
     struct block *next;
@@ -77,6 +78,16 @@ void *kkt_arena_array(kkt_arena *arena, size_t count, size_t size) {
     if (size > 0 && count > SIZE_MAX / size)
         kkt_memory_exhausted();
     return kkt_arena_alloc(arena, count * size);
+}
+
+void *kkt_arena_grow(kkt_arena *arena, void *rows, size_t count, size_t *capacity, size_t size) {
+    if (count < *capacity)
+        return rows;
+    *capacity = *capacity < ROWS_LEAST ? ROWS_LEAST : 2 * *capacity;
+    void *grown = kkt_arena_array(arena, *capacity, size);
+    if (count > 0)
+        memcpy(grown, rows, count * size);
+    return grown;
 }
 
 char *kkt_arena_strdup(kkt_arena *arena, const char *text) {

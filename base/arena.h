@@ -17,6 +17,10 @@ void kkt_arena_close(kkt_arena *arena); /* NULL is a no-op */
 void *kkt_arena_alloc(kkt_arena *arena, size_t size);
 /* Zeroed array; the product is checked for overflow. */
 void *kkt_arena_array(kkt_arena *arena, size_t count, size_t size);
+/* Room for one row more of an array that grows by doubling: `rows` itself where `count` is below
+ * `*capacity`, else a copy with twice the room (at least 16 rows), and `*capacity` is that. The old
+ * array stays where it is. `rows` may be NULL where `count` is 0. */
+void *kkt_arena_grow(kkt_arena *arena, void *rows, size_t count, size_t *capacity, size_t size);
 char *kkt_arena_strdup(kkt_arena *arena, const char *text); /* NULL gives NULL */
 char *kkt_arena_printf(kkt_arena *arena, const char *format, ...) KKT_PRINTF(2, 3);
 

@@ -47,6 +47,26 @@ bool kkt_outcome_parse(const char *name, kkt_outcome *out) {
     return index >= 0;
 }
 
+bool kkt_outcome_failed(kkt_outcome outcome) {
+    switch (outcome) {
+    case KKT_OUTCOME_BUILD_FAILED:
+    case KKT_OUTCOME_LAUNCH_FAILED:
+    case KKT_OUTCOME_WRONG_RESULT:
+    case KKT_OUTCOME_RACY:
+    case KKT_OUTCOME_TIMED_OUT:
+    case KKT_OUTCOME_CRASHED:
+        return true;
+    case KKT_OUTCOME_PREDICTED:
+    case KKT_OUTCOME_COMPILED:
+    case KKT_OUTCOME_OK:
+    case KKT_OUTCOME_REJECTED:
+    case KKT_OUTCOME_NOISY:
+    case KKT_OUTCOME_COUNT:
+        break;
+    }
+    return false;
+}
+
 const char *kkt_provenance_name(kkt_provenance provenance) {
     return (unsigned)provenance < KKT_PROVENANCE_COUNT ? provenance_names[provenance] : "unknown";
 }

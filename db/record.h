@@ -29,6 +29,9 @@ typedef enum kkt_outcome {
 } kkt_outcome;
 const char *kkt_outcome_name(kkt_outcome outcome);
 bool kkt_outcome_parse(const char *name, kkt_outcome *out);
+/* Whether a candidate was tried and did not work: its build, launch or check failed, or it took too
+ * long. A rejected one was not tried; a noisy time is one. */
+bool kkt_outcome_failed(kkt_outcome outcome);
 
 typedef enum kkt_provenance {
     KKT_PREDICTED,

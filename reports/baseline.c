@@ -16,14 +16,8 @@ bool kkt_baseline_is(const kkt_entry *entry) {
 void kkt_baselines_add(kkt_baselines *baselines, const kkt_entry *entry, kkt_arena *arena) {
     if (!kkt_entry_measured(entry))
         return;
-    if (baselines->count == baselines->capacity) {
-        size_t capacity = baselines->capacity == 0 ? 32 : 2 * baselines->capacity;
-        kkt_baseline *rows = kkt_arena_array(arena, capacity, sizeof *rows);
-        if (baselines->count > 0)
-            memcpy(rows, baselines->rows, baselines->count * sizeof *rows);
-        baselines->rows = rows;
-        baselines->capacity = capacity;
-    }
+    baselines->rows = kkt_arena_grow(arena, baselines->rows, baselines->count, &baselines->capacity,
+                                     sizeof *baselines->rows);
     baselines->rows[baselines->count++] =
         (kkt_baseline){.entry = *entry, .ratio = KKT_UNKNOWN_REAL};
 }

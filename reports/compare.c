@@ -47,14 +47,7 @@ static kkt_status collect(void *context, const kkt_result *result, kkt_error *er
     collector *c = context;
     if (!result->has_build && !result->has_run)
         return KKT_OK;
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity == 0 ? 256 : 2 * c->capacity;
-        candidate *grown = kkt_arena_array(c->arena, capacity, sizeof *grown);
-        if (c->count > 0)
-            memcpy(grown, c->all, c->count * sizeof *grown);
-        c->all = grown;
-        c->capacity = capacity;
-    }
+    c->all = kkt_arena_grow(c->arena, c->all, c->count, &c->capacity, sizeof *c->all);
     candidate *new = &c->all[c->count++];
     const kkt_run_record *run = &result->run;
     bool good = result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;

@@ -134,14 +134,7 @@ static void make_points(const maker *m, const kkt_values *problem, kkt_curve *cu
 }
 
 static kkt_curve *new_curve(maker *m, const char *problem, int rank) {
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity == 0 ? 16 : 2 * m->capacity;
-        kkt_curve *grown = kkt_arena_array(m->arena, capacity, sizeof *grown);
-        if (m->count > 0)
-            memcpy(grown, m->curves, m->count * sizeof *grown);
-        m->curves = grown;
-        m->capacity = capacity;
-    }
+    m->curves = kkt_arena_grow(m->arena, m->curves, m->count, &m->capacity, sizeof *m->curves);
     kkt_curve *curve = &m->curves[m->count++];
     *curve = (kkt_curve){.pipeline = m->p.pipeline,
                          .problem = problem,

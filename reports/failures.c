@@ -4,16 +4,6 @@
 
 #include "reports/modelled.h"
 
-static void *grown(kkt_arena *arena, void *rows, size_t count, size_t *capacity, size_t size) {
-    if (count < *capacity)
-        return rows;
-    *capacity = *capacity == 0 ? 16 : 2 * *capacity;
-    void *more = kkt_arena_array(arena, *capacity, size);
-    if (count > 0)
-        memcpy(more, rows, count * size);
-    return more;
-}
-
 static kkt_build_tally *tally_of(const kkt_failures *f, const kkt_variant *variant) {
     for (size_t i = 0; i < f->build_count; i++)
         if (f->builds[i].variant == variant)
@@ -25,7 +15,8 @@ static void count_build(kkt_failures *f, kkt_arena *arena, const kkt_kernel *ker
                         const kkt_variant *variant, const kkt_result *result) {
     kkt_build_tally *tally = tally_of(f, variant);
     if (tally == NULL) {
-        f->builds = grown(arena, f->builds, f->build_count, &f->build_capacity, sizeof *f->builds);
+        f->builds =
+            kkt_arena_grow(arena, f->builds, f->build_count, &f->build_capacity, sizeof *f->builds);
         tally = &f->builds[f->build_count++];
         *tally = (kkt_build_tally){.kernel = kernel, .variant = variant};
     }
@@ -42,12 +33,11 @@ static void count_build(kkt_failures *f, kkt_arena *arena, const kkt_kernel *ker
 static void keep(kkt_failures *f, kkt_arena *arena, const kkt_kernel *kernel,
                  const kkt_variant *variant, const kkt_identity *id) {
     kkt_failure one = {.variant = variant};
-    kkt_params_defaults(&kernel->problem, &one.problem);
     kkt_params_defaults(&variant->params, &one.config);
-    if (kkt_params_parse(&kernel->problem, id->problem, &one.problem, NULL, NULL) != KKT_OK ||
+    if (kkt_kernel_problem_parse(kernel, id->problem, &one.problem, NULL) != KKT_OK ||
         kkt_params_parse(&variant->params, id->config, &one.config, NULL, NULL) != KKT_OK)
         return;
-    f->all = grown(arena, f->all, f->count, &f->capacity, sizeof *f->all);
+    f->all = kkt_arena_grow(arena, f->all, f->count, &f->capacity, sizeof *f->all);
     f->all[f->count++] = one;
 }
 
@@ -57,27 +47,13 @@ void kkt_failures_add(kkt_failures *failures, kkt_arena *arena, const kkt_result
     if (result->stale_reason != NULL ||
         !kkt_modelled_find(result->id.kernel, result->id.style, &kernel, &variant))
         return;
-    switch (result->outcome) {
-    case KKT_OUTCOME_COMPILED:
-    case KKT_OUTCOME_OK:
-    case KKT_OUTCOME_NOISY:
+    const bool failed = kkt_outcome_failed(result->outcome);
+    const bool built = result->outcome == KKT_OUTCOME_COMPILED ||
+                       result->outcome == KKT_OUTCOME_OK || result->outcome == KKT_OUTCOME_NOISY;
+    if (failed || built)
         count_build(failures, arena, kernel, variant, result);
-        break;
-    case KKT_OUTCOME_BUILD_FAILED:
-    case KKT_OUTCOME_LAUNCH_FAILED:
-    case KKT_OUTCOME_WRONG_RESULT:
-    case KKT_OUTCOME_RACY:
-    case KKT_OUTCOME_TIMED_OUT:
-    case KKT_OUTCOME_CRASHED:
-        count_build(failures, arena, kernel, variant, result);
+    if (failed)
         keep(failures, arena, kernel, variant, &result->id);
-        break;
-    case KKT_OUTCOME_PREDICTED:
-    case KKT_OUTCOME_REJECTED:
-    case KKT_OUTCOME_COUNT:
-    default:
-        break;
-    }
 }
 
 /* A style that was not tried has nothing for it where no other one of the kernel could be built: a

@@ -82,14 +82,7 @@ static int cached_problem_order(builder *b, const char *kernel, const char *prob
 }
 
 static kkt_entry *add_row(builder *b) {
-    if (b->row_count == b->row_capacity) {
-        size_t capacity = b->row_capacity == 0 ? 256 : 2 * b->row_capacity;
-        kkt_entry *rows = kkt_arena_array(b->arena, capacity, sizeof *rows);
-        if (b->row_count > 0)
-            memcpy(rows, b->rows, b->row_count * sizeof *rows);
-        b->rows = rows;
-        b->row_capacity = capacity;
-    }
+    b->rows = kkt_arena_grow(b->arena, b->rows, b->row_count, &b->row_capacity, sizeof *b->rows);
     return &b->rows[b->row_count++];
 }
 

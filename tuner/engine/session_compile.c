@@ -13,15 +13,8 @@ static const double COMPILE_AT_LEAST = 10.0;
 enum { WINNERS_MAX = 512 };
 
 kkt_status session_submit(session *s, trial *slot, kkt_error *err) {
-    if (s->in_flight_count == s->in_flight_capacity) {
-        size_t capacity = s->in_flight_capacity ? 2 * s->in_flight_capacity : 64;
-        trial **grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
-        if (s->in_flight_count > 0) {
-            memcpy(grown, s->in_flight, s->in_flight_count * sizeof *grown);
-        }
-        s->in_flight = grown;
-        s->in_flight_capacity = capacity;
-    }
+    s->in_flight = kkt_arena_grow(s->arena, s->in_flight, s->in_flight_count,
+                                  &s->in_flight_capacity, sizeof *s->in_flight);
     kkt_text defines = {0};
     kkt_compile_job job;
     kkt_compile_job_fill(slot->task->kernel, slot->task->variant, &slot->task->problem,
@@ -87,15 +80,7 @@ typedef struct queue {
 } queue;
 
 static void enqueue(session *s, queue *q, trial *item) {
-    if (q->count == q->capacity) {
-        size_t capacity = q->capacity ? 2 * q->capacity : 256;
-        trial **grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
-        if (q->count > 0) {
-            memcpy(grown, q->slots, q->count * sizeof *grown);
-        }
-        q->slots = grown;
-        q->capacity = capacity;
-    }
+    q->slots = kkt_arena_grow(s->arena, q->slots, q->count, &q->capacity, sizeof *q->slots);
     q->slots[q->count++] = item;
 }
 

@@ -1,7 +1,5 @@
 /* Trying again what failed: before the search begins, so that a candidate's second chance does not
  * depend on where the search goes. */
-#include <string.h>
-
 #include "tuner/engine/session_internal.h"
 
 typedef struct failures {
@@ -11,42 +9,17 @@ typedef struct failures {
     size_t count, capacity;
 } failures;
 
-static bool is_failure(kkt_outcome outcome) {
-    switch (outcome) {
-    case KKT_OUTCOME_BUILD_FAILED:
-    case KKT_OUTCOME_LAUNCH_FAILED:
-    case KKT_OUTCOME_WRONG_RESULT:
-    case KKT_OUTCOME_RACY:
-    case KKT_OUTCOME_TIMED_OUT:
-    case KKT_OUTCOME_CRASHED:
-    case KKT_OUTCOME_REJECTED: /* where it was run: the space rejects the others by itself */
-        return true;
-    case KKT_OUTCOME_PREDICTED:
-    case KKT_OUTCOME_COMPILED:
-    case KKT_OUTCOME_OK:
-    case KKT_OUTCOME_NOISY:
-    case KKT_OUTCOME_COUNT:
-        break;
-    }
-    return false;
-}
-
 static kkt_status visit_failed(void *context, const kkt_result *result, kkt_error *err) {
     (void)err;
     failures *list = context;
     bool tried = result->has_build || result->has_run;
-    if (!tried || !is_failure(result->outcome)) {
+    /* Rejected where it was run: the space rejects the others by itself. */
+    if (!tried ||
+        !(kkt_outcome_failed(result->outcome) || result->outcome == KKT_OUTCOME_REJECTED)) {
         return KKT_OK;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 32;
-        kkt_values *grown = kkt_arena_array(list->s->arena, capacity, sizeof *grown);
-        if (list->count > 0) {
-            memcpy(grown, list->configs, list->count * sizeof *grown);
-        }
-        list->configs = grown;
-        list->capacity = capacity;
-    }
+    list->configs = kkt_arena_grow(list->s->arena, list->configs, list->count, &list->capacity,
+                                   sizeof *list->configs);
     const kkt_param_table *table = &list->task->variant->params;
     kkt_values *config = &list->configs[list->count];
     kkt_params_defaults(table, config);

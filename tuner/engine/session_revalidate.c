@@ -3,7 +3,6 @@
  * best are re-timed against each other. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tuner/engine/session_internal.h"
 
@@ -51,15 +50,8 @@ static kkt_status visit_run(void *context, const kkt_result *result, kkt_error *
     if (!result->has_run || (!own && result->stale_reason == NULL)) {
         return KKT_OK;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        kkt_values *grown = kkt_arena_array(list->s->arena, capacity, sizeof *grown);
-        if (list->count > 0) {
-            memcpy(grown, list->configs, list->count * sizeof *grown);
-        }
-        list->configs = grown;
-        list->capacity = capacity;
-    }
+    list->configs = kkt_arena_grow(list->s->arena, list->configs, list->count, &list->capacity,
+                                   sizeof *list->configs);
     const kkt_param_table *table = &list->task->variant->params;
     kkt_params_defaults(table, &list->configs[list->count]);
     if (kkt_params_parse(table, result->id.config, &list->configs[list->count], NULL, NULL) ==

@@ -99,15 +99,7 @@ static bool is_late_of_another_run(const session *s, const trial *slot) {
 }
 
 static void remember_late(session *s, int64_t candidate_id) {
-    if (s->late_count == s->late_capacity) {
-        size_t capacity = s->late_capacity ? 2 * s->late_capacity : 16;
-        int64_t *grown = kkt_arena_array(s->arena, capacity, sizeof *grown);
-        if (s->late_count > 0) {
-            memcpy(grown, s->late, s->late_count * sizeof *grown);
-        }
-        s->late = grown;
-        s->late_capacity = capacity;
-    }
+    s->late = kkt_arena_grow(s->arena, s->late, s->late_count, &s->late_capacity, sizeof *s->late);
     s->late[s->late_count++] = candidate_id;
 }
 
@@ -431,15 +423,8 @@ static kkt_status visit_unpredicted(void *context, const kkt_result *result, kkt
         kkt_params_parse(table, result->id.config, &config, NULL, NULL) != KKT_OK) {
         return KKT_OK;
     }
-    if (u->count == u->capacity) {
-        size_t capacity = u->capacity ? 2 * u->capacity : 256;
-        kkt_values *grown = kkt_arena_array(u->session->arena, capacity, sizeof *grown);
-        if (u->count > 0) {
-            memcpy(grown, u->configs, u->count * sizeof *grown);
-        }
-        u->configs = grown;
-        u->capacity = capacity;
-    }
+    u->configs =
+        kkt_arena_grow(u->session->arena, u->configs, u->count, &u->capacity, sizeof *u->configs);
     u->configs[u->count++] = config;
     return KKT_OK;
 }
