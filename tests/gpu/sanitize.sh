@@ -1,12 +1,18 @@
 #!/bin/sh
 # compute-sanitizer over a spread of configurations, on the GPU: memcheck, racecheck and synccheck
-# must find nothing, and racecheck must find a barrier that was taken out. KKT_GPU_COUNT: how many
-# configurations a problem (default 16). Exit 77: no GPU or no compute-sanitizer here.
+# must find nothing, and racecheck must find a barrier that was taken out. Exit 77: no GPU or no
+# compute-sanitizer here.
+#
+# KKT_GPU_COUNT     how many configurations of kkt_solve a problem (default 16)
+# KKT_GPU_FAMILIES  those to look at, names between spaces (default: all)
+# KKT_GPU_TOOLS     the tools to look with (default: all three)
 set -eu
 program=$(readlink -f "${KKTTUNE_PROGRAM:?the program to test}")
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 kernels=$(readlink -f "${KKTTUNE_KERNELS:-$here/../../kernels}")
 count=${KKT_GPU_COUNT:-16}
+families=${KKT_GPU_FAMILIES:-kkt_solve gdn_wu gdn_state gdn_output gdn_fwd_t gdn_fwd gemv gemm}
+tools=${KKT_GPU_TOOLS:-memcheck racecheck synccheck}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 
 nvidia-smi --query-gpu=compute_cap --format=csv,noheader >/dev/null 2>&1 || {
@@ -66,42 +72,75 @@ clean() {
     fi
 }
 
-family=kkt_solve
-for tool in memcheck racecheck synccheck; do
-    for problem in tokens=300,heads_k=1,heads_v=4,dk=64 \
-        tokens=200,heads_k=2,heads_v=4,dk=128,gated=0,dtype=fp16; do
-        clean "$tool" --problem "$problem" --count "$count"
+# wanted TOOL: whether it is asked for.
+wanted() {
+    case " $tools " in
+    *" $1 "*) return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
+sanitize_kkt_solve() {
+    for tool in $tools; do
+        for problem in tokens=300,heads_k=1,heads_v=4,dk=64 \
+            tokens=200,heads_k=2,heads_v=4,dk=128,gated=0,dtype=fp16; do
+            clean "$tool" --problem "$problem" --count "$count"
+        done
+        clean "$tool" --problem tokens=300,heads_k=4,heads_v=4,dk=64,t_form=t_beta --count "$count" \
+            --config share=value_head,couple=bf16x3,inverse=recursive
+        clean "$tool" --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count "$count" \
+            --config warps_per_head=2,couple=bf16x3,inverse=recursive
+        # Warps that meet at instructions of their own: K K^T goes where K is still read.
+        clean "$tool" --problem tokens=300,heads_k=1,heads_v=4 --count 3 --config \
+            mma=mma_sync,persistent=0,heads_per_block=2,threads=64,store=direct,couple=fp16,inverse=recursive
+        # More units than persistent blocks, so that some go round.
+        clean "$tool" --problem tokens=2600,heads_k=4,heads_v=16,dk=64 --count "$count" \
+            --config persistent=1,chunk=16,couple=bf16x3
+        # The library's calls, where it is there. Not racecheck: it looks into cuBLAS's kernels, too,
+        # and their triangular solve at chunk 128 takes longer under it than a candidate is given.
+        [ "$tool" = racecheck ] ||
+            clean "$tool" --style library --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count 3
     done
-    clean "$tool" --problem tokens=300,heads_k=4,heads_v=4,dk=64,t_form=t_beta --count "$count" \
-        --config share=value_head,couple=bf16x3,inverse=recursive
-    clean "$tool" --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count "$count" \
-        --config warps_per_head=2,couple=bf16x3,inverse=recursive
-    # Warps that meet at instructions of their own: K K^T goes where K is still read.
-    clean "$tool" --problem tokens=300,heads_k=1,heads_v=4 --count 3 --config \
-        mma=mma_sync,persistent=0,heads_per_block=2,threads=64,store=direct,couple=fp16,inverse=recursive
-    # More units than persistent blocks, so that some go round.
-    clean "$tool" --problem tokens=2600,heads_k=4,heads_v=16,dk=64 --count "$count" \
-        --config persistent=1,chunk=16,couple=bf16x3
-done
+    ! wanted racecheck || sanitize_mutation
+}
 
-# The library's calls, where it is there. Not racecheck: it looks into cuBLAS's kernels, too, and their
-# triangular solve at chunk 128 takes longer under it than a candidate is given.
-for tool in memcheck synccheck; do
-    clean "$tool" --style library --problem tokens=300,heads_k=1,heads_v=4,dk=64 --count 3
-done
+# That racecheck sees the kernels at all.
+sanitize_mutation() {
+    python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null
+    sanitize racecheck --problem tokens=300,heads_k=1,heads_v=1,dk=64 --count 4 \
+        --sources no_barrier_tile \
+        --config chunk=64,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1
+    if [ "$findings" -eq 0 ]; then
+        failed=1
+        echo "sanitize: racecheck did not find the missing barrier: it does not see the kernels"
+    fi
+}
 
-for family in gdn_wu gdn_state gdn_output; do
-    for tool in memcheck racecheck synccheck; do
+materialized_solver() {
+    for tool in $tools; do
         clean "$tool" --problem tokens=150,heads_k=1,heads_v=2,dk=64,dv=64 --count 4
         clean "$tool" --problem tokens=90,sequences=3,heads_k=1,heads_v=1,dk=96,dv=64,dtype=fp16 \
             --count 2
     done
-done
+}
+
+sanitize_gdn_wu() {
+    materialized_solver
+}
+
+sanitize_gdn_state() {
+    materialized_solver
+}
+
+sanitize_gdn_output() {
+    materialized_solver
+}
+
 # Tails, an empty or short sequence and 64 columns, which all three styles take; the warp-specialized
 # one by what its warps hand to each other: o by the state's or by others, 32 columns, T by
 # substitution or inverted.
 fused_styles() {
-    for tool in memcheck racecheck synccheck; do
+    for tool in $tools; do
         for style in fragment pipelined; do
             clean "$tool" --style "$style" --count 3 \
                 --problem tokens=150,sequences=3,heads_k=1,heads_v=2,dk=64,dv=64,dtype=fp16
@@ -112,39 +151,52 @@ fused_styles() {
         done
     done
 }
-family=gdn_fwd_t
-fused_styles chunk=64,outputs=0,narrow=1 chunk=64,outputs=2 chunk=32,block_dv=32
-family=gdn_fwd
-fused_styles chunk=64,solve=substitute chunk=64,solve=invert block_dv=32
-family=gemv
-for tool in memcheck racecheck synccheck; do
-    clean "$tool" --problem m=300,k=3001 --count 4
-    clean "$tool" --problem m=300,k=992,layout=t --count 4
-    clean "$tool" --problem m=77,k=3000,lda=3005 --style materialized --count 2
-done
-family=gemm
-for tool in memcheck racecheck synccheck; do
-    for style in fragment pipelined materialized; do
-        clean "$tool" --style "$style" --problem m=133,n=264,k=200 --count 3
+
+sanitize_gdn_fwd_t() {
+    fused_styles chunk=64,outputs=0,narrow=1 chunk=64,outputs=2 chunk=32,block_dv=32
+}
+
+sanitize_gdn_fwd() {
+    fused_styles chunk=64,solve=substitute chunk=64,solve=invert block_dv=32
+}
+
+sanitize_gemv() {
+    for tool in $tools; do
+        clean "$tool" --problem m=300,k=3001 --count 4
+        clean "$tool" --problem m=300,k=992,layout=t --count 4
+        clean "$tool" --problem m=77,k=3000,lda=3005 --style materialized --count 2
     done
-done
-# Not synccheck: warps of this style meet at instructions of their own (bar.arrive here, bar.sync
-# there), which it reports; whether anything else is behind its reports is not settled.
-for tool in memcheck racecheck; do
+}
+
+sanitize_gemm() {
+    for tool in $tools; do
+        for style in fragment pipelined materialized; do
+            clean "$tool" --style "$style" --problem m=133,n=264,k=200 --count 3
+        done
+        # Not synccheck: warps of this style meet at instructions of their own (bar.arrive here,
+        # bar.sync there), which it reports; whether anything else is behind its reports is not
+        # settled.
+        [ "$tool" = synccheck ] || gemm_warp_specialized
+    done
+}
+
+gemm_warp_specialized() {
     clean "$tool" --style warp_specialized --problem m=392,n=776,k=328 --count 4
     clean "$tool" --style warp_specialized --problem m=517,n=771,k=327,layout=tt --count 2
     clean "$tool" --style warp_specialized --problem m=904,n=2056,k=328 --count 1 \
         --config bn=128,consumers=ping_pong,stages=3,store_panels=1
-done
-family=kkt_solve
+}
 
-python3 "$here/mutations.py" make "$kernels" "$work" >/dev/null
-sanitize racecheck --problem tokens=300,heads_k=1,heads_v=1,dk=64 --count 4 \
-    --sources no_barrier_tile \
-    --config chunk=64,inverse=recursive,base=16,couple=tf32,threads=128,heads_per_block=1
-if [ "$findings" -eq 0 ]; then
-    failed=1
-    echo "sanitize: racecheck did not find the missing barrier: it does not see the kernels"
-fi
+for family in $families; do
+    case $family in
+    kkt_solve | gdn_wu | gdn_state | gdn_output | gdn_fwd_t | gdn_fwd | gemv | gemm)
+        "sanitize_$family"
+        ;;
+    *)
+        echo "sanitize: KKT_GPU_FAMILIES: '$family' is no family that this test knows"
+        exit 2
+        ;;
+    esac
+done
 [ "$failed" -eq 0 ] || exit 1
 echo "sanitize: passed"
