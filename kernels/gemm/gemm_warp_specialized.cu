@@ -25,6 +25,7 @@
 #include "device/mbarrier.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
+#include "device/uniform.cuh"
 #include "device/warp_roles.cuh"
 #include "gemm/repack.cuh"
 #include "gemm/ws_barrier.cuh"
@@ -37,6 +38,7 @@
 #include "gemm/ws_products.cuh"
 #include "gemm/ws_reduce.cuh"
 #include "gemm/ws_schedule.cuh"
+#include "gemm/ws_thread.cuh"
 
 // A block's view of what its roles share.
 struct Block {
@@ -83,9 +85,9 @@ KKT_DEVICE void write_tile(const Block &b, const Accumulator &c, int2 origin, in
 KKT_DEVICE void exchange_sums(const Block &b, const Accumulator &c, const Thread &t) {
     const u32 received = b.shared + Layout::received;
     if (t.in_groups() == 0)
-        barrier_expect(received, Reduction::bytes);
+        mbarrier_expect(barrier_at(received), Reduction::bytes);
     send_partial_sums(c, b.shared, b.place, t.in_groups());
-    barrier_wait(received, 0);
+    mbarrier_wait(barrier_at(received), 0);
 }
 
 KKT_DEVICE void consume(const Block &b, const Thread &t) {

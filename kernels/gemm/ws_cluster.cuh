@@ -33,6 +33,13 @@ KKT_DEVICE u32 in_block(u32 address, u32 rank) {
     return there;
 }
 
+// One arrival at the barrier with this address, of this block or, by in_block, of another one. It
+// orders nothing for the other block's threads (with .release.cluster it would, and wait for all
+// writes of this thread): it is for what only wgmma reads and only TMA writes.
+KKT_DEVICE void arrive_in_block(u32 barrier) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 // Stores to an address of another block, asynchronously: the barrier there is told of the bytes.
 KKT_DEVICE void store_in_block(u32 address, u32 barrier, float x, float y, float z, float w) {
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "

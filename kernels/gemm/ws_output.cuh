@@ -5,9 +5,9 @@
 #include "device/convert.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
-#include "gemm/ws_barrier.cuh"
 #include "gemm/ws_layout.cuh"
 #include "gemm/ws_products.cuh"
+#include "gemm/ws_thread.cuh"
 
 struct Output {
     const TensorMap *map;

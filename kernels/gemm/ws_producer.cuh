@@ -54,8 +54,8 @@ KKT_DEVICE void produce(u32 smem, const TensorMap &a, const TensorMap &b, const 
         const int2 origin = s.origin(place), steps = s.steps(place);
         for (int k = steps.x; k < steps.y; ++k) {
             const u32 full = smem + Layout::full + 8 * ring.slot;
-            barrier_wait(smem + Layout::empty + 8 * ring.slot, ring.parity ^ 1);
-            barrier_expect(full, Layout::stage_bytes);
+            mbarrier_wait(barrier_at(smem + Layout::empty + 8 * ring.slot), ring.parity ^ 1);
+            mbarrier_expect(barrier_at(full), Layout::stage_bytes);
             load_share<OperandA, (P::cluster_n > 1)>(
                 smem + Layout::a + (u32)(ring.slot * OperandA::bytes), a, origin.x, k * P::bk,
                 place.across, across, full);
@@ -68,5 +68,5 @@ KKT_DEVICE void produce(u32 smem, const TensorMap &a, const TensorMap &b, const 
     // Other blocks tell these barriers of stages that they have read: the block must last as long.
     if (P::mn > 1)
         for (int i = 0; i < P::stages; ++i, ring.advance())
-            barrier_wait(smem + Layout::empty + 8 * ring.slot, ring.parity ^ 1);
+            mbarrier_wait(barrier_at(smem + Layout::empty + 8 * ring.slot), ring.parity ^ 1);
 }

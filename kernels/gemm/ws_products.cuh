@@ -58,7 +58,7 @@ struct Release {
 
     __device__ __forceinline__ void operator()(int slot) const {
         if (here)
-            barrier_arrive(empty + 8 * slot);
+            arrive_in_block(empty + 8 * slot);
     }
 };
 
@@ -115,7 +115,7 @@ KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, u32 sm
                 release(last);
                 held = false;
             }
-            barrier_wait(full + 8 * ring.slot, ring.parity);
+            mbarrier_wait(barrier_at(full + 8 * ring.slot), ring.parity);
         }
         const Operands o = first.in_stage(ring.slot);
         hold(c);
