@@ -23,6 +23,7 @@
 //
 // Shared memory is drawn in ws_layout.cuh.
 #include "device/mbarrier.cuh"
+#include "device/named_barrier.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
 #include "device/uniform.cuh"
@@ -154,9 +155,9 @@ KKT_DEVICE void begin(bool loads) {
     constexpr int threads = P::consumers * 128 + kWarp;
     if (P::mn == 1) {
         if (loads)
-            asm volatile("bar.arrive 5, %0;" ::"n"(threads) : "memory");
+            named_barrier_arrive<threads>(5);
         else
-            asm volatile("bar.sync 5, %0;" ::"n"(threads) : "memory");
+            named_barrier_sync<threads>(5);
     }
     begin_in_cluster();
 }

@@ -244,6 +244,7 @@ static void plan(const kkt_values *problem, const kkt_values *config, const kkt_
 static const char *const sources[] = {"gemm/gemm_warp_specialized.cu",
                                       "device/convert.cuh",
                                       "device/mbarrier.cuh",
+                                      "device/named_barrier.cuh",
                                       "device/tensor_map.cuh",
                                       "device/types.cuh",
                                       "device/uniform.cuh",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/convert.cuh"
+#include "device/named_barrier.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
 #include "gemm/ws_layout.cuh"
@@ -16,7 +17,7 @@ struct Output {
 };
 
 KKT_DEVICE void group_barrier(int group) {
-    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+    named_barrier_sync<128>(group + 1);
 }
 
 KKT_DEVICE u32 pack_output(float low, float high) {

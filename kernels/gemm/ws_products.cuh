@@ -1,6 +1,7 @@
 // A warpgroup's products: its rows of a tile over K.
 #pragma once
 
+#include "device/named_barrier.cuh"
 #include "device/warp_roles.cuh"
 #include "gemm/ws_barrier.cuh"
 #include "gemm/ws_cluster.cuh"
@@ -10,11 +11,11 @@
 
 // One warpgroup waits for its turn to multiply, the other one gives it.
 KKT_DEVICE void take_turn(int group) {
-    asm volatile("bar.sync %0, 256;" ::"r"(group + 3) : "memory");
+    named_barrier_sync<256>(group + 3);
 }
 
 KKT_DEVICE void give_turn(int group) {
-    asm volatile("bar.arrive %0, 256;" ::"r"((group ^ 1) + 3) : "memory");
+    named_barrier_arrive<256>((group ^ 1) + 3);
 }
 
 // Rows of C in a warpgroup's registers, 64 at a time.

@@ -1,0 +1,19 @@
+// Barriers of a block by number, for warps that have tasks of their own: some of them meet, or some
+// wait until others have come by.
+//
+// bar.sync and bar.arrive are the .aligned forms of these. They promise that all threads of the
+// block execute one and the same instruction (PTX ISA, "bar, barrier"), which roles do not: each
+// comes to a barrier at an instruction of its own, or never.
+#pragma once
+
+#include "device/types.cuh"
+
+// Returns when THREADS threads, whole warps, have come to this barrier, here or by arriving.
+template <int THREADS> KKT_DEVICE void named_barrier_sync(int barrier) {
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+}
+
+// Comes to it and goes on. A warp must not come again before all others have.
+template <int THREADS> KKT_DEVICE void named_barrier_arrive(int barrier) {
+    asm volatile("barrier.arrive %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+}
