@@ -14,7 +14,8 @@
 //                      copies elsewhere that this block writes, is done
 //     received         what the other blocks of the cluster have        consumers
 //                      summed up for this one has come
-//     bar 1, 2         a warpgroup's 128 threads have staged C          the same warpgroup
+//     bar 1, 2         a warpgroup's 128 threads have staged C, or      the same warpgroup
+//                      looked for the next stage
 //     bar 3, 4         ping-pong: this warpgroup may multiply           both warpgroups
 //     bar 5            the barriers above are set up                    consumers
 //     cluster          before the first access to another block's       all
@@ -111,7 +112,7 @@ KKT_DEVICE void consume(const Block &b, const Thread &t) {
         }
         if (P::ping_pong)
             take_turn(t.group);
-        const int last = multiply(c, ring, count, b.shared, operands, release);
+        const int last = multiply(c, ring, count, b.shared, t.group, operands, release);
         if (P::ping_pong)
             give_turn(t.group);
         const int2 origin = s.origin(b.place); // while the last products are in flight

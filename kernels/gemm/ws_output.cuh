@@ -3,9 +3,9 @@
 #pragma once
 
 #include "device/convert.cuh"
-#include "device/named_barrier.cuh"
 #include "device/tensor_map.cuh"
 #include "device/types.cuh"
+#include "gemm/ws_barrier.cuh"
 #include "gemm/ws_layout.cuh"
 #include "gemm/ws_products.cuh"
 #include "gemm/ws_thread.cuh"
@@ -15,10 +15,6 @@ struct Output {
     u16 *c;
     int m, n;
 };
-
-KKT_DEVICE void group_barrier(int group) {
-    named_barrier_sync<128>(group + 1);
-}
 
 KKT_DEVICE u32 pack_output(float low, float high) {
     return P::bf16 ? pack_bf16(low, high) : pack_fp16(low, high);

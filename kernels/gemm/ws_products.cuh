@@ -102,19 +102,18 @@ KKT_DEVICE void multiply_terms(Accumulator &c, const Operands &o, bool add) {
 // and the next one looked for. Where that is not there in time, memory is what the product waits
 // for: then nothing is kept in flight, so that the stage can be filled again at once.
 // Returns the slot of the last step, whose products are in flight still.
-KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, u32 smem,
+KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, u32 smem, int group,
                         const Operands &first, const Release &release) {
     if (count == 0)
         clear(c);
     const u32 full = smem + Layout::full;
-    bool there = count > 0 && barrier_ended(full + 8 * ring.slot, ring.parity), held = false;
+    bool there = false; // the next step's stage, and products of the step before are in flight
     int last = 0;
     for (int k = 0; k < count; ++k) {
-        if (!there && !barrier_ended(full + 8 * ring.slot, ring.parity)) {
-            if (held) {
+        if (!there) {
+            if (k > 0) {
                 wgmma_wait<0>();
                 release(last);
-                held = false;
             }
             mbarrier_wait(barrier_at(full + 8 * ring.slot), ring.parity);
         }
@@ -122,14 +121,13 @@ KKT_DEVICE int multiply(Accumulator &c, Ring<P::stages> &ring, int count, u32 sm
         hold(c);
         wgmma_begin();
         multiply_terms<0, P::bk / 2>(c, o, k > 0);
-        if (held) {
+        if (there) {
             wgmma_wait<1>();
             release(last);
         }
-        held = true;
         last = ring.slot;
         ring.advance();
-        there = barrier_ended(full + 8 * ring.slot, ring.parity);
+        there = barrier_ended(full + 8 * ring.slot, ring.parity, group);
         multiply_terms<P::bk / 2, P::bk>(c, o, true);
     }
     return last;

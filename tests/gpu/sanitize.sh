@@ -173,10 +173,7 @@ sanitize_gemm() {
         for style in fragment pipelined materialized; do
             clean "$tool" --style "$style" --problem m=133,n=264,k=200 --count 3
         done
-        # Not synccheck: warps of this style meet at instructions of their own (bar.arrive here,
-        # bar.sync there), which it reports; whether anything else is behind its reports is not
-        # settled.
-        [ "$tool" = synccheck ] || gemm_warp_specialized
+        gemm_warp_specialized
     done
 }
 
@@ -185,6 +182,9 @@ gemm_warp_specialized() {
     clean "$tool" --style warp_specialized --problem m=517,n=771,k=327,layout=tt --count 2
     clean "$tool" --style warp_specialized --problem m=904,n=2056,k=328 --count 1 \
         --config bn=128,consumers=ping_pong,stages=3,store_panels=1
+    # Tiles of few steps, which wait for their loads: the warps of a warpgroup must agree that they do.
+    clean "$tool" --style warp_specialized --problem m=2000,n=4104,k=136 --count 2 \
+        --config bm=128,bn=128,consumers=ping_pong,split_k=1,persistent=1
 }
 
 for family in $families; do
