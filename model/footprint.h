@@ -79,7 +79,8 @@ typedef struct kkt_footprint {
     kkt_role roles[KKT_FOOTPRINT_ROLES];
     int step_count;
     kkt_step steps[KKT_FOOTPRINT_STEPS];
-    double wait_cycles;        /* a chunk, of a warp for its own stores before it may go on */
+    double wait_cycles;        /* a chunk, of a warp for its own stores before it may go on, or of a
+                                  block for a launch that walks no chunks */
     int64_t static_smem_bytes; /* beyond the buffers: barriers and small arrays declared static */
 
     /* Totals over the launch. */

@@ -44,6 +44,15 @@ static const kkt_style styles[] = {
         .latency_overlap = 0,
     },
     {
+        .id = KKT_STYLE_CONTEXT_PARALLEL,
+        .name = "context_parallel",
+        .summary = "segments of a sequence side by side, after a launch that finds their states",
+        .first_limit = "SMs: the first launch is wider than the recurrence itself",
+        .secondary = "shared memory per SM, and registers x threads",
+        .register_overhead = 24,
+        .latency_overlap = 1,
+    },
+    {
         .id = KKT_STYLE_LIBRARY,
         .name = "library",
         .summary = "a vendor library's function, called by the host",

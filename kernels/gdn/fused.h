@@ -18,6 +18,7 @@ extern const kkt_variant kkt_gdn_fwd_warp_specialized;
 extern const kkt_variant kkt_gdn_fwd_t_fragment;
 extern const kkt_variant kkt_gdn_fwd_t_pipelined;
 extern const kkt_variant kkt_gdn_fwd_t_warp_specialized;
+extern const kkt_variant kkt_gdn_fwd_t_context_parallel;
 
 /* What a style says of itself to the model's common part. */
 typedef struct kkt_gdn_style {

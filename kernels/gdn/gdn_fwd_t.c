@@ -50,6 +50,7 @@ static const kkt_variant *const variants[] = {
     &kkt_gdn_fwd_t_fragment,
     &kkt_gdn_fwd_t_pipelined,
     &kkt_gdn_fwd_t_warp_specialized,
+    &kkt_gdn_fwd_t_context_parallel,
 };
 
 extern const kkt_kernel kkt_kernel_gdn_fwd_t;

@@ -154,6 +154,13 @@ fused_styles() {
 
 sanitize_gdn_fwd_t() {
     fused_styles chunk=64,outputs=0,narrow=1 chunk=64,outputs=2 chunk=32,block_dv=32
+    # Segments, some of which have no tokens.
+    for tool in $tools; do
+        for config in chunk=64,segments=5,outputs=0 chunk=32,segments=9,outputs=1; do
+            clean "$tool" --style context_parallel --config "$config" --count 2 \
+                --problem tokens=700,sequences=2,heads_k=1,heads_v=2
+        done
+    done
 }
 
 sanitize_gdn_fwd() {
