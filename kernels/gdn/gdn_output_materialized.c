@@ -55,6 +55,42 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     return true;
 }
 
+/* ---- registers ---- */
+
+enum { STRIPS = 4, SHARES = 5, FIRST_SHARE = 8 };
+
+/* What the compiler takes beside the operands of a warp's rows of Q, which are dk / 4 registers: o,
+ * P's operands, those of K, h and V' in flight, and addresses. A row a chunk of 16, 32, 64, 128; a
+ * column 8, 16, 32, 64, 128 registers of o. As NVRTC 13.0 compiled 200 variants for sm_90a. */
+static const short beside_q[STRIPS][SHARES] = {
+    {32, 44, 72, 104, 220}, {40, 48, 84, 131, 255}, {48, 61, 92, 141, 255}, {56, 85, 97, 178, 255}};
+
+/* More or fewer by the head: a long one's operands of K and h come in more steps ahead, but for one
+ * strip, which has too few products to hide them behind; a short one keeps to 80 or 96 registers,
+ * with which another block is resident. */
+static int64_t of_head(int64_t dk, int row, int column) {
+    if (dk > 128)
+        return row == 0 ? -12 : 7;
+    const bool step_near = (row == 1 && column >= 2) || (row == 2 && column == 2);
+    return dk <= 64 && step_near ? -15 : 0;
+}
+
+static void set_registers(kkt_footprint *fp, const int64_t *c, int64_t dk, int64_t o) {
+    int row = 0, column = 0;
+    while (row < STRIPS - 1 && c[CHUNK] > 16 << row)
+        row++;
+    while (column < SHARES - 1 && o > FIRST_SHARE << column)
+        column++;
+    const int64_t q = dk / 4;
+    kkt_gdn_registers_taken(fp, 0, (double)(q + beside_q[row][column] + of_head(dk, row, column)));
+    /* 128 registers of o spill, beside two strips' P or more. With a chunk of one strip the
+     * compiler tries for 56 or 64 registers in all, where that makes room for another warp. */
+    const bool spills = column == SHARES - 1 && row > 0;
+    const bool may = row == 0 && column == 0 && c[STAGES] == 1 && dk >= 128;
+    fp->roles[0].least_registers = spills ? 256 : 1;
+    fp->roles[0].enough_registers = may ? 256 : 0;
+}
+
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     const int64_t *c = config->v;
@@ -88,9 +124,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_register_table(out, "q", threads, a.dk / 4, 0);
     kkt_gdn_register_table(out, "p", threads, chunk / 4, 0);
     kkt_gdn_register_table(out, "o", threads, o, 0);
-    /* As compiled for sm_90a: operands in flight grow with what is multiplied at once. */
     kkt_footprint_role(out, "all", (int)threads);
-    kkt_gdn_registers_taken(out, 0, 16 + (double)a.dk / 4 + 1.6 * (double)o + 0.33 * (double)chunk);
+    set_registers(out, c, a.dk, o);
 
     /* Strips of 16 rows of p meet those before them alone. */
     const double tiles = (double)(strips * (strips + 1)) / 2;

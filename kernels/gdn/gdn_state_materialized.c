@@ -2,6 +2,7 @@
  * state; each warp that computes keeps warp_dv of them, transposed, in its registers. */
 #include "kernels/gdn/materialized.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { CHUNK = KKT_GDN_CHUNK, BLOCK_DV, WARP_DV, COPY_WARPS, STAGES, WRITER, PARAMS };
@@ -66,6 +67,7 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
 /* ---- registers ---- */
 
 enum { NEVER, PERHAPS, ALWAYS };
+enum { HEADS = 4, CHUNKS = 4, LIMIT_ABOVE_256 = 168 };
 
 /* What the compiler takes of 255, and whether it spills then; the same of 168, where a block has
  * more than eight warps. */
@@ -73,65 +75,137 @@ typedef struct compiled {
     short taken, spills, taken_of_168, spills_of_168;
 } compiled;
 
-/* As NVRTC 13.0 compiled 414 variants for sm_90a with dk = 128: a row a writer, a column a chunk of
- * 16, 32, 64, 128; first those of 16 columns a warp, then of 32. No count of what is live tells
- * these spills, of 4 to 60 bytes most of them: the compiler plans its loads for 128, 168 or 255
- * registers and misses by a few. Where variants of one cell differ in that, it is PERHAPS. */
-static const compiled table[2][2][4] = {{{{152, PERHAPS, 166, NEVER},
-                                          {186, NEVER, 168, ALWAYS},
-                                          {168, ALWAYS, 168, ALWAYS},
-                                          {255, ALWAYS, 168, ALWAYS}},
-                                         {{150, NEVER, 166, NEVER},
-                                          {168, NEVER, 168, NEVER},
-                                          {248, PERHAPS, 168, ALWAYS},
-                                          {255, NEVER, 168, ALWAYS}}},
-                                        {{{255, NEVER, 168, ALWAYS},
-                                          {254, NEVER, 168, ALWAYS},
-                                          {255, ALWAYS, 168, ALWAYS},
-                                          {255, ALWAYS, 168, ALWAYS}},
-                                         {{255, PERHAPS, 168, ALWAYS},
-                                          {255, ALWAYS, 168, ALWAYS},
-                                          {255, ALWAYS, 168, ALWAYS},
-                                          {255, ALWAYS, 168, ALWAYS}}}};
+/* As NVRTC 13.0 compiled 1,497 variants for sm_90a: heads of 64, 96, 128, 256; 16 or 32 columns a
+ * warp; a row a writer, a column a chunk of 16, 32, 64, 128. No count of what is live tells these
+ * spills, of 4 to 60 bytes most of them: the compiler plans its loads for 80, 96, 128, 168 or 255
+ * registers, with which one more warp is resident, and misses by a few. Where variants of one cell
+ * differ in that, it is PERHAPS. No more than eight warps have 32 columns. */
+static const compiled table[HEADS][2][2][CHUNKS] = {
+    {{{{88, PERHAPS, 91, PERHAPS},
+       {104, NEVER, 129, PERHAPS},
+       {134, PERHAPS, 168, ALWAYS},
+       {176, PERHAPS, 168, PERHAPS}},
+      {{88, NEVER, 90, PERHAPS},
+       {125, NEVER, 122, NEVER},
+       {135, NEVER, 141, NEVER},
+       {249, NEVER, 168, PERHAPS}}},
+     {{{187, NEVER, 0, 0}, {183, PERHAPS, 0, 0}, {247, NEVER, 0, 0}, {255, ALWAYS, 0, 0}},
+      {{131, NEVER, 0, 0}, {168, PERHAPS, 0, 0}, {246, NEVER, 0, 0}, {255, PERHAPS, 0, 0}}}},
+    {{{{124, NEVER, 143, NEVER},
+       {145, PERHAPS, 168, PERHAPS},
+       {168, PERHAPS, 168, PERHAPS},
+       {255, ALWAYS, 168, ALWAYS}},
+      {{126, NEVER, 130, NEVER},
+       {128, NEVER, 160, PERHAPS},
+       {168, NEVER, 168, PERHAPS},
+       {255, PERHAPS, 168, ALWAYS}}},
+     {{{184, PERHAPS, 0, 0}, {241, NEVER, 0, 0}, {254, NEVER, 0, 0}, {255, ALWAYS, 0, 0}},
+      {{230, NEVER, 0, 0}, {253, NEVER, 0, 0}, {255, PERHAPS, 0, 0}, {168, ALWAYS, 0, 0}}}},
+    {{{{154, PERHAPS, 165, NEVER},
+       {186, NEVER, 168, ALWAYS},
+       {168, ALWAYS, 168, ALWAYS},
+       {255, ALWAYS, 168, ALWAYS}},
+      {{151, NEVER, 158, NEVER},
+       {168, NEVER, 167, NEVER},
+       {248, NEVER, 168, ALWAYS},
+       {255, NEVER, 168, ALWAYS}}},
+     {{{255, PERHAPS, 0, 0}, {254, NEVER, 0, 0}, {255, ALWAYS, 0, 0}, {255, ALWAYS, 0, 0}},
+      {{255, PERHAPS, 0, 0}, {255, ALWAYS, 0, 0}, {255, ALWAYS, 0, 0}, {168, ALWAYS, 0, 0}}}},
+    {{{{255, PERHAPS, 168, ALWAYS},
+       {255, ALWAYS, 168, ALWAYS},
+       {255, ALWAYS, 168, ALWAYS},
+       {255, ALWAYS, 168, ALWAYS}},
+      {{254, ALWAYS, 168, ALWAYS},
+       {254, ALWAYS, 168, ALWAYS},
+       {255, PERHAPS, 168, ALWAYS},
+       {255, ALWAYS, 168, ALWAYS}}},
+     {{{255, ALWAYS, 0, 0}, {168, ALWAYS, 0, 0}, {168, ALWAYS, 0, 0}, {255, ALWAYS, 0, 0}},
+      {{255, ALWAYS, 0, 0}, {168, ALWAYS, 0, 0}, {168, ALWAYS, 0, 0}, {255, ALWAYS, 0, 0}}}}};
+
+/* Where the number of a block's warps or the ring's slots decide (0: any); the first that fits. */
+static const struct {
+    short dk, warp_dv, writer, chunk, warps, stages, taken, spills;
+} special[] = {
+    {64, 16, COMPUTE_WRITES, 16, 8, 0, 120, NEVER},
+    {64, 16, COMPUTE_WRITES, 32, 8, 0, 140, NEVER},
+    {64, 16, COMPUTE_WRITES, 32, 0, 3, 137, NEVER},
+    {64, 16, COMPUTE_WRITES, 64, 6, 0, 181, PERHAPS},
+    {64, 16, COMPUTE_WRITES, 128, 8, 0, 183, NEVER},
+    {64, 16, COPY_WRITES, 32, 2, 0, 96, NEVER},
+    {64, 16, COPY_WRITES, 32, 4, 0, 96, NEVER},
+    {64, 32, COPY_WRITES, 16, 6, 0, 166, NEVER},
+    {64, 32, COPY_WRITES, 16, 0, 3, 162, NEVER},
+    {96, 16, COMPUTE_WRITES, 16, 4, 0, 147, NEVER},
+    {96, 16, COMPUTE_WRITES, 16, 6, 0, 144, NEVER},
+    {96, 16, COMPUTE_WRITES, 32, 6, 0, 168, PERHAPS},
+    {96, 16, COPY_WRITES, 32, 6, 0, 158, NEVER},
+    {96, 32, COMPUTE_WRITES, 16, 8, 0, 187, NEVER},
+    {96, 32, COMPUTE_WRITES, 16, 0, 2, 168, PERHAPS},
+    {128, 16, COMPUTE_WRITES, 16, 5, 0, 152, NEVER},
+    {128, 16, COMPUTE_WRITES, 16, 8, 0, 152, NEVER},
+    {128, 16, COMPUTE_WRITES, 16, 6, 0, 168, PERHAPS},
+    {128, 16, COMPUTE_WRITES, 64, 8, 0, 188, NEVER},
+    {128, 16, COPY_WRITES, 16, 6, 0, 168, NEVER},
+    {128, 16, COPY_WRITES, 16, 5, 0, 150, PERHAPS},
+    {128, 16, COPY_WRITES, 64, 5, 0, 248, PERHAPS},
+    {128, 32, COMPUTE_WRITES, 32, 6, 3, 254, PERHAPS},
+};
 
 typedef struct expected {
     double taken;
     int spills;
 } expected;
 
-/* With dk = 128. */
-static expected as_compiled(const int64_t *c, int threads) {
-    const int64_t wide = c[WARP_DV] / 16 - 1, chunk = c[CHUNK] / 32 - c[CHUNK] / 128;
-    const compiled *of = &table[wide][c[WRITER]][chunk];
-    /* It keeps to 168, and spills, where one more block is resident then: not of 256 threads. */
-    if (c[CHUNK] == 64 && !wide && c[WRITER] == COMPUTE_WRITES && threads == 256)
-        return (expected){187, NEVER};
+/* The same for heads of 128 up to sm_89, and from sm_100 on; as 100 variants have it. Few were
+ * compiled, so that all may spill but those that take little. */
+static const short elsewhere[2][2][2][CHUNKS] = {
+    {{{150, 154, 186, 255}, {167, 168, 254, 255}}, {{255, 254, 255, 255}, {254, 255, 255, 255}}},
+    {{{147, 186, 172, 255}, {126, 131, 171, 254}}, {{244, 240, 255, 255}, {217, 255, 255, 255}}}};
+enum { LITTLE = 160 };
+
+static expected as_compiled(const int64_t *c, int64_t dk, int threads) {
+    const int64_t chunk = c[CHUNK] / 32 - c[CHUNK] / 128; /* 16, 32, 64, 128: 0 to 3 */
+    const int head = dk <= 64 ? 0 : dk <= 96 ? 1 : dk <= 128 ? 2 : 3;
+    const compiled *of = &table[head][c[WARP_DV] / 16 - 1][c[WRITER]][chunk];
     if (threads > 256)
         return (expected){of->taken_of_168, of->spills_of_168};
-    return (expected){of->taken, of->spills};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (special[i].dk == dk && special[i].warp_dv == c[WARP_DV] &&
+            special[i].writer == c[WRITER] && special[i].chunk == c[CHUNK] &&
+            (special[i].warps == 0 || special[i].warps * 32 == threads) &&
+            (special[i].stages == 0 || special[i].stages == c[STAGES]))
+            return (expected){special[i].taken, special[i].spills};
+    /* It spills by the hundred bytes to come down to 168 registers where that doubles the blocks
+     * that are resident: not of 2, 4 and 8 warps. */
+    const bool doubles = threads % 96 == 0 || threads == 160;
+    const bool much = c[WARP_DV] * (dk + c[CHUNK]) / 32 >= 224; /* state and V' */
+    return (expected){much && !doubles ? 255 : of->taken, of->spills};
 }
 
-/* With others: by the accumulators, state and V', beside which come operands and addresses. As 40
- * variants with dk of 64, 96 and 256 have it. */
-static expected by_accumulators(double live, double limit) {
-    static const short knots[][2] = {{40, 88}, {48, 130}, {80, 175}, {96, 185}, {128, 248}};
-    int right = 1;
-    while (right < 4 && knots[right][0] < live)
-        right++;
-    const short *from = knots[right - 1], *to = knots[right];
-    const double share = (live - from[0]) / (double)(to[0] - from[0]);
-    return (expected){.taken = from[1] + share * (to[1] - from[1]),
-                      .spills = live > limit * 0.7    ? ALWAYS
-                                : live > limit * 0.35 ? PERHAPS
-                                                      : NEVER};
-}
-
-static void registers(const int64_t *c, const kkt_attention *a, kkt_footprint *fp) {
-    const double limit = fp->threads > 256 ? 168 : 255;
-    const double live = (double)(c[WARP_DV] * (a->dk + c[CHUNK])) / 32;
-    expected e = a->dk == 128 ? as_compiled(c, fp->threads) : by_accumulators(live, limit);
-    if (!a->gated && e.spills == ALWAYS) /* without decays there are some registers more */
+static expected as_expected(const int64_t *c, const kkt_attention *a, const kkt_arch *arch,
+                            int threads) {
+    /* State and V'. Without decays there are some registers more; these may take more than that. */
+    const int64_t accumulators = c[WARP_DV] * (a->dk + c[CHUNK]) / 32;
+    const int64_t many = threads > 256 ? 130 : c[WRITER] == COPY_WRITES ? 192 : 224;
+    expected e = as_compiled(c, a->dk, threads);
+    if (!a->gated && e.spills == ALWAYS && accumulators < many)
         e.spills = PERHAPS;
+    if (arch->major == 9)
+        return e;
+    if (a->dk == 128) {
+        const int64_t chunk = c[CHUNK] / 32 - c[CHUNK] / 128, wide = c[WARP_DV] / 16 - 1;
+        const double limit = threads > 256 ? LIMIT_ABOVE_256 : 255;
+        e.taken = fmin(elsewhere[arch->major > 9][wide][c[WRITER]][chunk], limit);
+    }
+    if (accumulators < many)
+        e.spills = e.taken < LITTLE ? NEVER : PERHAPS;
+    return e;
+}
+
+static void registers(const int64_t *c, const kkt_attention *a, const kkt_arch *arch,
+                      kkt_footprint *fp) {
+    const double limit = fp->threads > 256 ? LIMIT_ABOVE_256 : 255;
+    const expected e = as_expected(c, a, arch, fp->threads);
     kkt_role *role = &fp->roles[0];
     kkt_gdn_registers_taken(fp, 0, e.taken);
     role->least_registers = e.spills == ALWAYS ? limit + 1 : e.taken < limit ? e.taken : limit;
@@ -156,7 +230,6 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const int64_t chunk = c[CHUNK], block_dv = c[BLOCK_DV], warp_dv = c[WARP_DV];
     const int64_t warps = block_dv / warp_dv, splits = a.dv / block_dv;
     const int64_t chunks = kkt_attention_chunks(&a, chunk);
-    (void)arch;
     *out = (kkt_footprint){.style = KKT_STYLE_MATERIALIZED,
                            .chunk = (int)chunk,
                            .tokens = a.tokens,
@@ -191,7 +264,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_footprint_role(out, "copy", (int)c[COPY_WARPS] * 32);
     kkt_gdn_register_table(out, "state", a.dk, block_dv, 0);
     kkt_gdn_register_table(out, "v_new", chunk, block_dv, 0);
-    registers(c, &a, out);
+    registers(c, &a, arch, out);
 
     const double items = (double)chunks * (double)(a.heads_v * splits);
     out->tensor_flop = items * 4 * (double)(chunk * a.dk * block_dv);

@@ -65,11 +65,53 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
     return true;
 }
 
-/* As compiled for sm_90a: operands in flight grow with what is multiplied at once, addresses of the
- * strips and of a second stage come to that. */
-static double registers(const int64_t *c, double product, int64_t strips) {
-    const double ahead = c[STAGES] == 1 ? 0 : strips > 1 && product < 32 ? 14 : 4;
-    return 18 + 1.64 * product + ahead + (strips > 1 ? 6 : -2);
+/* ---- registers ---- */
+
+/* Chunks of a block: one; several, one loaded at a time; several, the next loaded meanwhile. */
+enum { ALONE, IN_TURN, AHEAD, ORDERS };
+enum { PRODUCTS = 6, FIRST_PRODUCT = 8, PRODUCT_THAT_SPILLS = 256 };
+
+/* What the compiler takes, by the registers of a thread's share of the product: 8, 16, 32 and so
+ * on. Beside it there are T's operands and X's, one step's and the next one's, and addresses. With
+ * one strip of 16 rows there is one step. As NVRTC 13.0 compiled 310 variants for sm_90a. */
+static const short one_strip[PRODUCTS][ORDERS] = {{32, 32, 40}, {37, 38, 42},    {43, 62, 56},
+                                                  {76, 76, 80}, {140, 140, 140}, {255, 255, 255}};
+static const short strips[PRODUCTS][ORDERS] = {{40, 40, 51},    {51, 48, 57},    {71, 72, 74},
+                                               {125, 127, 127}, {218, 222, 232}, {255, 255, 255}};
+
+/* A warp's share of a block's product. */
+typedef struct share {
+    int64_t row_warps, column_warps, strips;
+    int64_t product; /* registers a thread */
+} share;
+
+/* Warps share the strips of 16 rows, and the columns where there are more warps than strips. */
+static share share_of(const int64_t *c) {
+    const int64_t all = c[CHUNK] / 16, warps = c[THREADS] / 32;
+    const int64_t row_warps = warps < all ? warps : all;
+    const share s = {row_warps, warps / row_warps, all / row_warps, 0};
+    return (share){s.row_warps, s.column_warps, s.strips,
+                   s.strips * c[BLOCK_D] / s.column_warps / 2};
+}
+
+/* `scaled`: T has both beta and a gate to be multiplied with. */
+static double registers(const int64_t *c, const share *s, bool scaled) {
+    const int64_t all = c[CHUNK] / 16;
+    const int order = c[CHUNKS_PER_BLOCK] == 1 ? ALONE : c[STAGES] == 1 ? IN_TURN : AHEAD;
+    int row = 0;
+    while (row < PRODUCTS - 1 && s->product > FIRST_PRODUCT << row)
+        row++;
+    double taken = all == 1 ? one_strip[row][order] : strips[row][order];
+    /* The next chunk's addresses are computed while X is multiplied where that takes few steps. */
+    if (order == AHEAD && !scaled && all > 1)
+        taken -= 5;
+    else if (order == AHEAD && s->product == 32 && s->strips == 1 && all > 1 &&
+             (all == 2 || s->column_warps > 1))
+        taken += 16;
+    /* Four strips have fewer columns, and fewer of X's operands. */
+    if (s->product == 128 && s->strips == 4)
+        taken -= 15;
+    return taken;
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -77,7 +119,6 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const int64_t *c = config->v;
     const kkt_attention a = kkt_gdn_attention(problem);
     const int64_t chunk = c[CHUNK], block_d = c[BLOCK_D], threads = c[THREADS];
-    const int64_t strips = chunk / 16, warps = threads / 32;
     const int64_t splits = (a.dk + a.dv) / block_d;
     const bool t_beta = problem->v[KKT_GDN_T_FORM] == KKT_GDN_T_BETA;
     (void)arch;
@@ -101,24 +142,23 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_shared_tile(out, "t", chunk, chunk, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "x", chunk, block_d, a.element_bytes, c[STAGES]);
     kkt_gdn_shared_tile(out, "factors", 1, chunk, 4, 1);
-    /* Warps share the strips of 16 rows, and the columns where there are more warps than strips. */
-    const int64_t row_warps = warps < strips ? warps : strips;
-    const int64_t column_warps = warps / row_warps, warp_strips = strips / row_warps;
-    const int64_t product = warp_strips * block_d / column_warps / 2; /* registers a thread */
-    kkt_gdn_register_table(out, "product", threads, product, 0);
+    const share s = share_of(c);
+    kkt_gdn_register_table(out, "product", threads, s.product, 0);
     kkt_footprint_role(out, "all", (int)threads);
-    kkt_gdn_registers_taken(out, 0, registers(c, (double)product, strips));
+    kkt_gdn_registers_taken(out, 0, registers(c, &s, a.gated && !t_beta));
+    out->roles[0].least_registers = s.product >= PRODUCT_THAT_SPILLS ? 256 : 1;
 
     /* Strips of 16 rows meet those before them alone. */
-    const double tiles = (double)(strips * (strips + 1)) / 2;
+    const int64_t all = chunk / 16;
+    const double tiles = (double)(all * (all + 1)) / 2;
     const double items = (double)kkt_attention_chunks(&a, chunk) * (double)(a.heads_v * splits);
     out->tensor_flop = items * tiles * 2 * 256 * (double)block_d;
     out->fp32_flop = items * tiles * 256;
     /* ldmatrix of T's blocks and, for all strips of a warp at once, of X; the result goes through
      * the tile once more. */
     const double rows =
-        (double)(row_warps * (2 * row_warps * (warp_strips - 1) + row_warps + 1)) / 2;
-    const double t_passes = rows * 4 * (double)(warp_strips * column_warps);
+        (double)(s.row_warps * (2 * s.row_warps * (s.strips - 1) + s.row_warps + 1)) / 2;
+    const double t_passes = rows * 4 * (double)(s.strips * s.column_warps);
     const double x_passes = rows * (double)block_d / 16 * 4;
     const double staged = (double)(chunk * block_d * 2) / 128;
     out->smem_wavefronts = items * (t_passes + x_passes + 2 * staged);
