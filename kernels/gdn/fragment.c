@@ -66,8 +66,8 @@ bool kkt_gdn_fragment_applicable(const kkt_values *problem, const kkt_values *co
            kkt_gdn_mma_rows_fit(&m, reason, size);
 }
 
-void kkt_gdn_fragment_footprint(const kkt_values *problem, const kkt_values *config, bool given_t,
-                                kkt_footprint *out) {
+void kkt_gdn_fragment_footprint(const kkt_values *problem, const kkt_values *config,
+                                const kkt_arch *arch, bool given_t, kkt_footprint *out) {
     const kkt_gdn_mma m = sizes(problem, config, given_t);
     const bool shared = config->v[TABLES] == IN_SHARED;
     kkt_gdn_mma_footprint(problem, &m, KKT_STYLE_FRAGMENT, out);
@@ -81,5 +81,5 @@ void kkt_gdn_fragment_footprint(const kkt_values *problem, const kkt_values *con
         kkt_gdn_mma_blocks(out, &m, "scores", 1);
     if (shared && given_t)
         kkt_gdn_mma_blocks(out, &m, "t", 1);
-    kkt_gdn_mma_row_registers(out, &m, shared, !given_t && config->v[SOLVE] == SUBSTITUTE);
+    kkt_gdn_mma_row_registers(out, &m, arch, shared, !given_t && config->v[SOLVE] == SUBSTITUTE);
 }

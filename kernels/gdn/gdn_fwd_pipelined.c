@@ -9,8 +9,7 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
-    (void)arch;
-    kkt_gdn_pipelined_footprint(problem, config, false, out);
+    kkt_gdn_pipelined_footprint(problem, config, arch, false, out);
 }
 
 static void defines(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,

@@ -12,6 +12,7 @@ kkt_gdn_mma kkt_gdn_mma_sizes(const kkt_values *problem, int64_t chunk, int64_t 
     const int64_t strips = chunk / BLOCK;
     return (kkt_gdn_mma){.chunk = chunk,
                          .dk = problem->v[KKT_GDN_DK],
+                         .dv = problem->v[KKT_GDN_DV],
                          .block_dv = block_dv,
                          .threads = threads,
                          .min_blocks = min_blocks,
@@ -250,16 +251,20 @@ static void count_rows(const kkt_gdn_mma *m, bool in_shared, bool substitute, kk
 
 /* ---- registers ---- */
 
-void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, int64_t stages,
-                                 bool substitute) {
+void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_arch *arch,
+                                 int64_t stages, bool substitute) {
+    const kkt_gdn_mma_form form = {
+        .isa = kkt_gdn_isa_of(arch), .stages = stages, .substitute = substitute};
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     kkt_gdn_register_table(fp, "values", m->chunk, m->block_dv, 0);
-    kkt_gdn_mma_chain_demand(fp, m, stages, substitute);
+    kkt_gdn_mma_chain_demand(fp, m, &form);
     count_chain(m, substitute, fp);
 }
 
-void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_shared,
-                               bool substitute) {
+void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_arch *arch,
+                               bool in_shared, bool substitute) {
+    const kkt_gdn_mma_form form = {
+        .isa = kkt_gdn_isa_of(arch), .in_shared = in_shared, .substitute = substitute};
     const int64_t rows = m->chunk * column_warps(m, m->strips);
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     if (!in_shared) {
@@ -268,7 +273,7 @@ void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_
         if (!m->given_t)
             kkt_gdn_register_table(fp, "a", rows, m->chunk, 0);
     }
-    kkt_gdn_mma_row_demand(fp, m, in_shared, substitute);
+    kkt_gdn_mma_row_demand(fp, m, &form);
     count_rows(m, in_shared, substitute, fp);
 }
 

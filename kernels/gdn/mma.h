@@ -8,7 +8,7 @@
 
 /* A block's sizes. */
 typedef struct kkt_gdn_mma {
-    int64_t chunk, dk, block_dv, threads, min_blocks;
+    int64_t chunk, dk, dv, block_dv, threads, min_blocks;
     int64_t warps;
     int64_t strips; /* of 16 tokens, a chunk */
     int64_t blocks; /* 16 x 16, on and below the diagonal of a chunk's tables */
@@ -44,10 +44,10 @@ void kkt_gdn_mma_triangle(kkt_footprint *fp, const kkt_gdn_mma *m);
 /* The fragment style's tiles. */
 void kkt_gdn_mma_row_tiles(kkt_footprint *fp, const kkt_gdn_mma *m);
 /* Tables in registers, and what the compiler takes beyond them. */
-void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, int64_t stages,
-                                 bool substitute);
-void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_shared,
-                               bool substitute);
+void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_arch *arch,
+                                 int64_t stages, bool substitute);
+void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_arch *arch,
+                               bool in_shared, bool substitute);
 /* -D options and the launch of the entry point, whose arguments are the same in both styles. */
 void kkt_gdn_mma_defines(const kkt_values *problem, const kkt_footprint *fp, bool given_t,
                          kkt_text *out);
@@ -61,11 +61,11 @@ extern const kkt_param kkt_gdn_pipelined_params[KKT_GDN_MMA_PARAMS];
 
 bool kkt_gdn_fragment_applicable(const kkt_values *problem, const kkt_values *config,
                                  const kkt_arch *arch, bool given_t, char *reason, size_t size);
-void kkt_gdn_fragment_footprint(const kkt_values *problem, const kkt_values *config, bool given_t,
-                                kkt_footprint *out);
+void kkt_gdn_fragment_footprint(const kkt_values *problem, const kkt_values *config,
+                                const kkt_arch *arch, bool given_t, kkt_footprint *out);
 bool kkt_gdn_pipelined_applicable(const kkt_values *problem, const kkt_values *config,
                                   const kkt_arch *arch, bool given_t, char *reason, size_t size);
-void kkt_gdn_pipelined_footprint(const kkt_values *problem, const kkt_values *config, bool given_t,
-                                 kkt_footprint *out);
+void kkt_gdn_pipelined_footprint(const kkt_values *problem, const kkt_values *config,
+                                 const kkt_arch *arch, bool given_t, kkt_footprint *out);
 
 #endif

@@ -1,97 +1,90 @@
-/* Registers of the fragment and pipelined styles: what the compiler takes where nothing limits it,
- * and whether it spills. Where min_blocks or 255 is the limit it takes all of it. */
+/* Registers of the fragment and pipelined styles: whether one spills, and what the footprint says
+ * of both. */
 #include "kernels/gdn/mma_registers.h"
 
 #include <math.h>
 
-enum { CHUNKS = 4, STATES = 4, LIMITS = 3 };
+enum { LIMITS = 3, MOST = 255 };
 
-/* ---- what it takes ---- */
-
-/* As NVRTC 13.0 compiled 575 variants for sm_90a with dk = 128. Chunks and states that none of
- * them has follow their neighbours. */
-typedef short table[CHUNKS][STATES];
-
-/* A row a chunk of 16, 32, 64, 128; a column 16, 32, 64 or 128 registers of the state, fp32, a
- * thread. */
-static const table chain = {
-    {131, 156, 206, 250}, {150, 165, 214, 255}, {211, 236, 255, 255}, {255, 255, 255, 255}};
-
-/* gdn_fwd, then gdn_fwd_t, which has T in registers instead of the system's table. */
-static const table rows_in_registers[2] = {
-    {{115, 130, 160, 230}, {146, 161, 191, 254}, {195, 210, 255, 255}, {255, 255, 255, 255}},
-    {{150, 175, 206, 252}, {140, 156, 197, 255}, {182, 210, 255, 255}, {255, 255, 255, 255}}};
-
-/* The same with tables in shared memory. */
-static const table rows_in_shared[2] = {
-    {{110, 124, 149, 220}, {135, 150, 180, 253}, {155, 182, 222, 255}, {242, 253, 255, 255}},
-    {{100, 115, 141, 224}, {110, 126, 171, 252}, {134, 158, 220, 255}, {205, 222, 255, 255}}};
-
-/* Between two columns in proportion; beyond the last one every register of the state counts. */
-static double look_up(const table t, int64_t chunk, double state) {
-    const int row = (int)log2((double)chunk / 16);
-    const double at = log2(fmax(state, 16) / 16), beyond = fmax(0, state - 128);
-    const int left = at < STATES - 1 ? (int)at : STATES - 1;
-    const int right = left < STATES - 1 ? left + 1 : left;
-    const double share = at < STATES - 1 ? at - left : 0;
-    return t[row][left] + share * (t[row][right] - t[row][left]) + beyond;
+kkt_gdn_isa kkt_gdn_isa_of(const kkt_arch *arch) {
+    return arch->major >= 12   ? KKT_GDN_ISA_120
+           : arch->major >= 10 ? KKT_GDN_ISA_100
+           : arch->major >= 9  ? KKT_GDN_ISA_90
+                               : KKT_GDN_ISA_80;
 }
 
-static double state_of(const kkt_gdn_mma *m) {
-    return (double)(m->dk * m->block_dv) / (double)m->threads;
-}
-
-/* ---- whether it spills ---- */
-
-/* What must be left of the limit beside live registers so that nothing spills. The more it may
- * take, the more loads the compiler brings forward, and that is decided before registers are
- * assigned: then a few bytes go to memory that need not. Where less is left it may spill and may
- * not, as some address happens to be computed; where live registers are above the limit it does.
- * By those of 813 variants for sm_90a that came nearest. */
-static const short limits[LIMITS] = {128, 168, 255};
-static const short chain_spare[LIMITS] = {24, 36, 43}, rows_spare[LIMITS] = {24, 44, 65};
-
-/* Registers that launch bounds leave, of the 65,536 that an SM has with cp.async. */
+/* Registers that launch bounds leave a thread, of the 65,536 that an SM has: with the numbers of
+ * threads and blocks that there are, 128, 168 or none below MOST. */
 static int64_t limit_of(const kkt_gdn_mma *m) {
     const int64_t left = 65536 / ((m->min_blocks > 0 ? m->min_blocks : 1) * m->threads) / 8 * 8;
-    return left < 255 ? left : 255;
+    return left < MOST ? left : MOST;
 }
 
-static double spare_at(const short spare[LIMITS], int64_t limit) {
-    int right = 1;
-    while (right < LIMITS - 1 && limits[right] < limit)
-        right++;
-    const double share =
-        (double)(limit - limits[right - 1]) / (double)(limits[right] - limits[right - 1]);
-    return spare[right - 1] + fmax(share, 0) * (spare[right] - spare[right - 1]);
+/* What may be live (mma_live.c) at each limit: up to `fits` nothing spills, above `spills` it
+ * does. Between the two some variants spill a few bytes and some do not: the more it may take, the
+ * more loads the compiler brings forward, and it decides that before it assigns registers. */
+typedef struct bounds {
+    short fits[LIMITS], spills[LIMITS]; /* of 128, 168 and 255 registers */
+} bounds;
+
+/* The pipelined style by how V' comes of X; the fragment style by where its tables are, and whether
+ * T is given. */
+enum { INVERSE, SUBSTITUTION, GIVEN_T, REGISTERS, REGISTERS_T, SHARED, SHARED_T, KINDS };
+
+/* By those that came nearest, of 2,339 variants for sm_90a, 680 for sm_80 and sm_89, and 1,260 for
+ * sm_100 and sm_120, but for single ones far off. Where there are fewer, the solvers of the
+ * pipelined style share theirs. */
+static const bounds before_90[KINDS] = {[INVERSE] = {{89, 118, 184}, {105, 133, 217}},
+                                        [SUBSTITUTION] = {{89, 118, 184}, {105, 133, 217}},
+                                        [GIVEN_T] = {{89, 118, 184}, {105, 133, 217}},
+                                        [REGISTERS] = {{123, 162, 268}, {130, 173, 304}},
+                                        [REGISTERS_T] = {{87, 138, 263}, {114, 145, 269}},
+                                        [SHARED] = {{98, 104, 175}, {119, 144, 215}},
+                                        [SHARED_T] = {{75, 111, 160}, {81, 119, 195}}};
+static const bounds of_90[KINDS] = {[INVERSE] = {{102, 128, 192}, {105, 133, 213}},
+                                    [SUBSTITUTION] = {{102, 138, 187}, {105, 145, 216}},
+                                    [GIVEN_T] = {{102, 110, 184}, {110, 132, 216}},
+                                    [REGISTERS] = {{123, 162, 272}, {130, 173, 276}},
+                                    [REGISTERS_T] = {{87, 138, 263}, {114, 145, 269}},
+                                    [SHARED] = {{98, 104, 175}, {119, 144, 215}},
+                                    [SHARED_T] = {{79, 111, 150}, {81, 119, 195}}};
+static const bounds from_100[KINDS] = {[INVERSE] = {{96, 107, 178}, {105, 147, 223}},
+                                       [SUBSTITUTION] = {{96, 107, 178}, {105, 147, 223}},
+                                       [GIVEN_T] = {{96, 107, 178}, {105, 147, 223}},
+                                       [REGISTERS] = {{123, 160, 278}, {150, 212, 297}},
+                                       [REGISTERS_T] = {{87, 137, 274}, {122, 185, 300}},
+                                       [SHARED] = {{65, 104, 162}, {119, 147, 215}},
+                                       [SHARED_T] = {{49, 111, 160}, {92, 128, 195}}};
+static const bounds *const bounds_of[KKT_GDN_ISA_COUNT] = {
+    [KKT_GDN_ISA_80] = before_90,
+    [KKT_GDN_ISA_90] = of_90,
+    [KKT_GDN_ISA_100] = from_100,
+    [KKT_GDN_ISA_120] = from_100,
+};
+
+/* What would take so many of 255 registers may spill, however little is live. */
+enum { FAR_ABOVE_THE_MOST = 264 };
+
+static void set_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_gdn_mma_form *f,
+                          int kind, double live, double taken) {
+    const bounds *b = &bounds_of[f->isa][kind];
+    const int64_t limit = limit_of(m);
+    const int at = limit < 168 ? 0 : limit < MOST ? 1 : 2;
+    kkt_role *role = &fp->roles[0];
+    role->least_registers = (double)limit + live - b->spills[at];
+    role->enough_registers = (double)limit + live - b->fits[at];
+    if (kind <= GIVEN_T && at == 2 && taken >= FAR_ABOVE_THE_MOST)
+        role->enough_registers = fmax(role->enough_registers, MOST + 1);
+    const bool spills = role->least_registers > (double)limit; /* then it has taken all there is */
+    kkt_gdn_registers_taken(fp, 0, spills ? fmax(taken, role->least_registers) : taken);
 }
 
-static void set_registers(kkt_footprint *fp, const kkt_gdn_mma *m, double taken, int64_t live,
-                          const short spare[LIMITS]) {
-    kkt_gdn_registers_taken(fp, 0, taken);
-    fp->roles[0].least_registers = (double)live;
-    fp->roles[0].enough_registers = (double)live + spare_at(spare, limit_of(m));
+void kkt_gdn_mma_chain_demand(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
+    const int kind = m->given_t ? GIVEN_T : f->substitute ? SUBSTITUTION : INVERSE;
+    set_registers(fp, m, f, kind, kkt_gdn_mma_chain_live(m, f), kkt_gdn_mma_chain_taken(m, f));
 }
 
-void kkt_gdn_mma_chain_demand(kkt_footprint *fp, const kkt_gdn_mma *m, int64_t stages,
-                              bool substitute) {
-    const double state = state_of(m);
-    double taken = look_up(chain, m->chunk, state);
-    /* Copies dealt out to the steps of a product keep their addresses. */
-    if (m->chunk <= 32 && state <= 64 && m->threads == 128 && stages > 1)
-        taken += 12;
-    set_registers(fp, m, taken, kkt_gdn_mma_chain_live(m, stages, substitute), chain_spare);
-}
-
-void kkt_gdn_mma_row_demand(kkt_footprint *fp, const kkt_gdn_mma *m, bool in_shared,
-                            bool substitute) {
-    const double state = state_of(m);
-    double taken = look_up(in_shared ? rows_in_shared[m->given_t] : rows_in_registers[m->given_t],
-                           m->chunk, state);
-    /* A warp with two strips; substitution, which keeps X where the inverse keeps T. */
-    if (in_shared && m->chunk == 64 && state == 64 && m->threads == 64)
-        taken += 22;
-    else if (in_shared && substitute && m->chunk == 64 && state == 32 && m->threads == 128)
-        taken += 29;
-    set_registers(fp, m, taken, kkt_gdn_mma_rows_live(m, in_shared, substitute), rows_spare);
+void kkt_gdn_mma_row_demand(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
+    const int kind = (f->in_shared ? SHARED : REGISTERS) + m->given_t;
+    set_registers(fp, m, f, kind, kkt_gdn_mma_rows_live(m, f), kkt_gdn_mma_rows_taken(m, f));
 }

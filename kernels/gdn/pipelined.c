@@ -62,8 +62,8 @@ bool kkt_gdn_pipelined_applicable(const kkt_values *problem, const kkt_values *c
            kkt_gdn_mma_chain_fits(&m, reason, size);
 }
 
-void kkt_gdn_pipelined_footprint(const kkt_values *problem, const kkt_values *config, bool given_t,
-                                 kkt_footprint *out) {
+void kkt_gdn_pipelined_footprint(const kkt_values *problem, const kkt_values *config,
+                                 const kkt_arch *arch, bool given_t, kkt_footprint *out) {
     const kkt_gdn_mma m = sizes(problem, config, given_t);
     const int64_t stages = config->v[STAGES];
     kkt_gdn_mma_footprint(problem, &m, KKT_STYLE_PIPELINED, out);
@@ -79,5 +79,5 @@ void kkt_gdn_pipelined_footprint(const kkt_values *problem, const kkt_values *co
             kkt_gdn_mma_blocks(out, &m, "t", 1);
     }
     kkt_gdn_mma_gates(out, &m, 2);
-    kkt_gdn_mma_chain_registers(out, &m, stages, !given_t && config->v[SOLVE] == SUBSTITUTE);
+    kkt_gdn_mma_chain_registers(out, &m, arch, stages, !given_t && config->v[SOLVE] == SUBSTITUTE);
 }
