@@ -96,13 +96,15 @@ typedef struct kkt_footprint {
                                  global loads and stores that touch several lines each */
     double l1_lines; /* of 128 bytes that loads keep a place in L1 for until they are there; those
                         that lie farther apart count as often as lines lie between */
-    int carveout_percent; /* of the SM's memory asked for as shared; 0: the driver's choice */
-    double tensor_flop;   /* on tensor cores, bf16/fp16 rate */
-    double mma_sync_flop; /* the same, at the rate of mma.sync */
-    double tf32_flop;     /* on tensor cores, tf32 rate (half of bf16) */
-    double fp32_flop;     /* on CUDA cores, FMA counts two */
-    double instructions;  /* warp instructions issued */
-    int busy_warps;       /* of a block that issue nearly all of them; 0: all alike */
+    int carveout_percent;      /* of the SM's memory asked for as shared; 0: the driver's choice */
+    double tensor_flop;        /* on tensor cores, bf16/fp16 rate */
+    double mma_sync_flop;      /* the same, at the rate of mma.sync */
+    double tf32_flop;          /* on tensor cores, tf32 rate (half of bf16) */
+    double fp32_flop;          /* on CUDA cores, FMA counts two */
+    double instructions;       /* warp instructions issued */
+    double block_instructions; /* of the blocks that issue most, one launch after the other; 0: all
+                                  blocks issue as many */
+    int busy_warps;            /* of a block that issue nearly all of them; 0: all alike */
 } kkt_footprint;
 
 /* Building blocks; they abort on overflow of the fixed arrays (a programming error). */

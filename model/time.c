@@ -205,12 +205,13 @@ static double chain_cycles(const kkt_footprint *fp, const kkt_time_constants *k)
  * has, the more of its work is independent: their square root fits what was measured. */
 static double warp_cycles(const kkt_footprint *fp, const kkt_prediction *prediction,
                           const kkt_time_constants *k) {
-    double warps =
-        (double)fp->blocks * (fp->busy_warps > 0 ? fp->busy_warps : ceil(fp->threads / 32.0));
-    if (warps <= 0)
+    double warps = fp->busy_warps > 0 ? fp->busy_warps : ceil(fp->threads / 32.0);
+    if (warps <= 0 || fp->blocks <= 0)
         return 0;
+    double of_block =
+        fp->block_instructions > 0 ? fp->block_instructions : fp->instructions / (double)fp->blocks;
     double gap = k->instruction_cycles * sqrt(64.0 / prediction->registers);
-    return k->load_latency_cycles + fp->instructions / warps * gap +
+    return k->load_latency_cycles + of_block / warps * gap +
            fp->wait_cycles * (double)fp->chunks_per_block;
 }
 

@@ -206,12 +206,15 @@ static void count_group(const sizes *s, bool t_beta, bool narrow, double chunks,
     out->instructions += chunks * 4 * (110 + dk * 0.9 + c * (t_beta ? 2.0 : 2.5));
 }
 
-static void count_pass(const kkt_values *problem, const sizes *s, bool narrow, kkt_footprint *out) {
+/* Returns the instructions of a block for a chunk. */
+static double count_pass(const kkt_values *problem, const sizes *s, bool narrow,
+                         kkt_footprint *out) {
     const int64_t *p = problem->v;
     const bool t_beta = p[KKT_GDN_T_FORM] == KKT_GDN_T_BETA;
     const double chunks =
         (double)(s->chunks * s->sequences * s->heads) * (double)(8 * s->inner) / (double)s->eighths;
     const double c = (double)s->chunk, dk = (double)s->dk, dv = (double)s->dv;
+    const double before = out->instructions;
     count_group(s, t_beta, narrow, chunks * dv / COLUMNS, 1, out);
     count_group(s, t_beta, narrow, chunks * dk / COLUMNS, 0, out);
     const double blocks = chunks * (double)kkt_divide_up(s->groups, PASS_GROUPS);
@@ -222,6 +225,7 @@ static void count_pass(const kkt_values *problem, const sizes *s, bool narrow, k
     const double again = chunks * c * (2 * (dk * ratio + c + dv) + scalars);
     out->hbm_read_bytes += again;
     out->hbm_again_bytes += again;
+    return (out->instructions - before) / blocks;
 }
 
 /* Of a step from one segment's state to the next one's. What all launches take together, less what
@@ -248,6 +252,27 @@ static void count_starts(const sizes *s, kkt_footprint *out) {
         (double)(s->inner * s->sequences * s->heads * splits * strips * strips) * 60;
 }
 
+/* What the first launch takes, in the time of the last one: its first segment is shorter but has o
+ * like those, the pass has no o; the longer of both counts. */
+static double first_over_last(const kkt_values *config, double pass_over_last) {
+    const double first = (double)config->v[FIRST_EIGHTHS] / 8;
+    return first > pass_over_last ? first : pass_over_last;
+}
+
+/* The path through a block of the first launch and one of the last, which walk about as many
+ * chunks: by dependent products, three without o, and by instructions, of which `with_o` and `pass`
+ * are what a block issues a chunk. */
+static void count_path(const sizes *s, const kkt_values *config, double with_o, double pass,
+                       kkt_footprint *out) {
+    const double products = config->v[OUTPUTS] > 0 ? 3 : 4;
+    kkt_footprint_step(out, KKT_STEP_PRODUCT, products * first_over_last(config, 3 / products),
+                       (double)s->dk);
+    out->block_instructions =
+        (double)out->chunks_per_block * with_o * (1 + first_over_last(config, pass / with_o));
+    out->wait_cycles =
+        2 * out->wait_cycles + START_CYCLES * (double)s->inner / (double)out->chunks_per_block;
+}
+
 /* A block of the last launch, which walks as many chunks as those of the first, and the work of all
  * three launches. */
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -256,16 +281,17 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const ws_launch rest = rest_of(problem, config);
     (void)arch;
     kkt_gdn_ws_footprint(&rest.problem, &rest.config, false, out);
+    const double all_chunks = (double)(s.chunks * s.sequences * s.heads);
+    const double with_o = out->instructions / (all_chunks * (double)(s.dv / COLUMNS));
     out->style = KKT_STYLE_CONTEXT_PARALLEL;
     out->launches = 3;
     out->chunks_per_block = kkt_divide_up(s.chunks * 8, s.eighths);
     /* h0 and ht are of sequences; what segments start from is counted below. */
     out->hbm_read_bytes -= state_bytes(&s, s.inner);
     out->hbm_write_bytes -= state_bytes(&s, s.inner);
-    count_pass(problem, &s, config->v[NARROW] != 0, out);
+    const double pass = count_pass(problem, &s, config->v[NARROW] != 0, out);
+    count_path(&s, config, with_o, pass, out);
     count_starts(&s, out);
-    kkt_footprint_step(out, KKT_STEP_PRODUCT, 3, (double)s.dk);
-    out->wait_cycles = START_CYCLES * (double)s.inner / (double)out->chunks_per_block;
 }
 
 /* ---- compiling and launching ---- */

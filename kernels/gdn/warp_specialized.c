@@ -364,6 +364,14 @@ static double instructions(const sizes *s, bool t_beta) {
     return 4 * ((double)s->groups * state + helper + solver) + 300;
 }
 
+/* A ring of two stages is refilled too late to be there when it is wanted. Per token of a chunk,
+ * from gdn_fwd_t on an H200 with two stages and with three: 45 us more at C = 64, 50 at 32 and 44
+ * at 16, of 8192 tokens. With a solver before it the chain does not wait for loads. */
+#define REFILL_CYCLES 11.0
+static double refill_cycles(const sizes *s) {
+    return !s->fused && s->stages == 2 ? REFILL_CYCLES * (double)s->chunk : 0;
+}
+
 void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, bool fused,
                           kkt_footprint *out) {
     const sizes s = sizes_of(problem, config, fused);
@@ -383,6 +391,7 @@ void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, b
     out->smem_wavefronts = chunks * asked_passes(&s, t_beta);
     out->wgmma_wavefronts = chunks * wgmma_passes(&s);
     out->instructions = chunks * instructions(&s, t_beta);
+    out->wait_cycles = refill_cycles(&s);
 }
 
 /* ---- compiling and launching ---- */
