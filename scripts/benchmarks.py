@@ -5,6 +5,7 @@ The first database gives the tables. Further ones are runs of one command on one
 empty database; compared with each other they give the run-to-run spread. Every number comes out of the files given; none is typed in.
 """
 import argparse
+import datetime
 import json
 import sqlite3
 
@@ -15,13 +16,14 @@ PRECISE = ("bf16x3", "fp32")  # couplings of kkt_solve that keep about fp32's di
 
 TIMED = """SELECT * FROM results WHERE outcome = 'ok' AND provenance IN ('measured', 'replayed')
            AND time_us IS NOT NULL"""
-CLOCKS = """SELECT p.kernel, g.style, p.text AS problem, g.text AS config,
-                   r.sm_clock_mhz AS mhz
+SETTINGS = """SELECT p.kernel, g.style, p.text AS problem, g.text AS config,
+                   r.sm_clock_mhz AS mhz, r.date
             FROM best_runs f JOIN runs r ON r.id = f.run_id
             JOIN candidates c ON c.id = f.candidate_id
             JOIN problems p ON p.id = c.problem_id
             JOIN configurations g ON g.id = c.configuration_id
             WHERE r.sm_clock_mhz IS NOT NULL"""
+ONE_RUN_S = 900  # what was timed farther apart may be of another run and another card
 PIPELINES = """SELECT * FROM pipelines WHERE outcome = 'ok' AND time_us IS NOT NULL
                AND provenance IN ('measured', 'replayed')"""
 # Beside the peers a time of earlier sources, marked as such, tells more than none.
@@ -190,17 +192,25 @@ def routines(found):
     return fastest
 
 
-def clocks_of(path):
-    """{(kernel, style, problem, configuration): SM clock in MHz when it was timed}"""
-    return {(r["kernel"], r["style"], r["problem"], r["config"]): r["mhz"]
-            for r in rows(path, CLOCKS)}
+def settings_of(path):
+    """{(kernel, style, problem, configuration): SM clock in MHz and moment of its timing}"""
+    return {(r["kernel"], r["style"], r["problem"], r["config"]):
+            (r["mhz"], datetime.datetime.fromisoformat(r["date"].replace("Z", "+00:00")))
+            for r in rows(path, SETTINGS)}
 
 
-def beside_library(groups, library, reads, clocks):
-    """Each problem's best of every write style against the vendor's library, in one run."""
+def beside_library(groups, library, reads, settings):
+    """Each problem's best of every write style against the vendor's library; ratios of two runs are
+    marked."""
+    def setting(row):
+        return settings.get((row["kernel"], row["style"], row["problem"], row["config"]))
+
     def clock(row):
-        mhz = clocks.get((row["kernel"], row["style"], row["problem"], row["config"]))
-        return f"{mhz:.0f}" if mhz else ""
+        return f"{setting(row)[0]:.0f}" if setting(row) else ""
+
+    def apart(a, b):
+        both = setting(a), setting(b)
+        return not all(both) or abs((both[0][1] - both[1][1]).total_seconds()) > ONE_RUN_S
 
     lines = []
     for key, group in groups.items():
@@ -209,12 +219,13 @@ def beside_library(groups, library, reads, clocks):
             lines.append([key[0], key[1].replace("_", " "), name(key[2]), shown(key[3]),
                           f"{w['time_us']:.1f}", rate(w, reads), clock(w),
                           f"{base['time_us']:.1f}", rate(base, reads), clock(base),
-                          f"{base['time_us'] / w['time_us']:.2f}",
+                          f"{base['time_us'] / w['time_us']:.2f}" + (" *" if apart(w, base) else ""),
                           without_chunk(base["config"])])
     if lines:
         print("## Beside the library\n")
-        print("The vendor's library on the same problem, verified and timed in the same run; "
-              "above 1 the kernel is ahead. Where the clocks differ, the card's power limit was met "
+        print("The vendor's library on the same problem, verified and timed in the same run "
+              "but where a ratio has a *: there the two are of different runs, maybe of different "
+              "cards; above 1 the kernel is ahead. Where the clocks differ, the card's power limit was met "
               "while one of the two was timed, and the ratio says little.\n")
         table(["kernel", "style", "problem", "C", "us", "", "SM MHz", "library us", "",
                "SM MHz", "library / kernel", "library's routine"], lines)
@@ -323,7 +334,7 @@ def main():
     groups = best(found)
     winners(groups, copies)
     precise(found, copies)
-    beside_library(groups, library, moves_of(options.reads), clocks_of(options.first))
+    beside_library(groups, library, moves_of(options.reads), settings_of(options.first))
     pipelines(options.first)
     if options.peers:
         beside = options.beside or options.first
