@@ -19,6 +19,7 @@ static void add_prediction(kkt_json *out, const kkt_prediction *p) {
     kkt_json_add_int(out, "registers", p->registers);
     kkt_json_add_int(out, "smem_bytes", p->smem_bytes);
     kkt_json_add_int(out, "dynamic_smem_bytes", p->dynamic_smem_bytes);
+    kkt_json_add_int(out, "most_smem_bytes", p->most_smem_bytes);
     kkt_json_add_real(out, "hbm_bytes", p->hbm_bytes);
     kkt_json_add_real(out, "hbm_bytes_per_token", p->hbm_bytes_per_token);
     kkt_json_add_int(out, "blocks_per_sm", p->occupancy.blocks_per_sm);
@@ -136,6 +137,11 @@ static void print_resources(const explain_query *q) {
     kkt_table_cell(table, "bytes of shared memory");
     kkt_table_cell(table, "%" PRId64, p->smem_bytes);
     compiled_cell(table, q, q->info.static_smem_bytes + p->dynamic_smem_bytes);
+    if (p->most_smem_bytes > p->smem_bytes) {
+        kkt_table_cell(table, "of the launch that takes most");
+        kkt_table_cell(table, "%" PRId64, p->most_smem_bytes);
+        kkt_table_cell(table, "%s", "");
+    }
     kkt_table_cell(table, "blocks per SM");
     kkt_table_cell(table, "%d", p->occupancy.blocks_per_sm);
     compiled_cell(table, q, q->compiled_blocks.blocks_per_sm);

@@ -72,6 +72,9 @@ typedef struct kkt_footprint {
     int barriers;             /* named barriers a block uses */
     int min_blocks;           /* __launch_bounds__' second argument; 0: none */
     int launches;
+    int launch; /* of the plan: the one whose block the buffers, threads and roles below describe,
+                   of which registers and occupancy are told */
+    int64_t most_smem_bytes; /* dynamic, of the launch that takes most of it; 0: the buffers' */
 
     int buffer_count;
     kkt_buffer buffers[KKT_FOOTPRINT_BUFFERS];

@@ -104,6 +104,10 @@ void kkt_predict(const kkt_footprint *footprint, const kkt_arch *arch, const kkt
     bool registers_fit = predict_registers(footprint, arch, out);
     out->dynamic_smem_bytes = kkt_footprint_smem_bytes(footprint);
     out->smem_bytes = out->dynamic_smem_bytes + footprint->static_smem_bytes;
+    out->most_smem_bytes =
+        footprint->static_smem_bytes + (footprint->most_smem_bytes > out->dynamic_smem_bytes
+                                            ? footprint->most_smem_bytes
+                                            : out->dynamic_smem_bytes);
     out->hbm_bytes = footprint->hbm_read_bytes + footprint->hbm_write_bytes;
     out->hbm_bytes_per_token =
         out->hbm_bytes / (double)(footprint->tokens > 0 ? footprint->tokens : 1);
@@ -120,7 +124,7 @@ void kkt_predict(const kkt_footprint *footprint, const kkt_arch *arch, const kkt
     kkt_occupancy_compute(arch, &request, &out->occupancy);
     if (footprint->threads > arch->max_threads_per_block)
         out->infeasible = KKT_TOO_MANY_THREADS;
-    else if (out->smem_bytes > arch->smem_optin_bytes)
+    else if (out->most_smem_bytes > arch->smem_optin_bytes)
         out->infeasible = KKT_TOO_MUCH_SMEM;
     else if (!registers_fit || out->occupancy.limits[KKT_LIMIT_REGISTERS] == 0)
         out->infeasible = KKT_TOO_MANY_REGISTERS;
@@ -142,7 +146,7 @@ static void infeasible_reason(const kkt_footprint *fp, const kkt_arch *arch,
     const kkt_role *role = undeclarable_role(fp);
     if (prediction->infeasible == KKT_TOO_MUCH_SMEM)
         snprintf(out, size, "needs %lld bytes of shared memory a block; %s allows %d",
-                 (long long)prediction->smem_bytes, arch->name, arch->smem_optin_bytes);
+                 (long long)prediction->most_smem_bytes, arch->name, arch->smem_optin_bytes);
     else if (prediction->infeasible == KKT_TOO_MANY_THREADS)
         snprintf(out, size, "%d threads a block; at most %d can be launched", fp->threads,
                  arch->max_threads_per_block);

@@ -33,7 +33,9 @@ typedef struct kkt_prediction {
                                nothing; which of them no footprint tells */
     int64_t smem_bytes;     /* static + dynamic, the driver's reserve not included */
     int64_t dynamic_smem_bytes;
-    double hbm_bytes;           /* read + written */
+    int64_t most_smem_bytes; /* smem_bytes, or of another launch of the plan that takes more: what
+                                a block must be allowed */
+    double hbm_bytes;        /* read + written */
     double hbm_bytes_per_token; /* all heads */
     kkt_occupancy occupancy;
     kkt_infeasible infeasible;

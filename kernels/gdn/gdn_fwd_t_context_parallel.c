@@ -168,6 +168,12 @@ static int64_t starts_bytes(const sizes *s) {
     return kkt_footprint_smem_bytes(&fp);
 }
 
+/* Of the launches beside the one that the footprint describes. */
+static int64_t most_bytes(const sizes *s, const kkt_values *config) {
+    const int64_t pass = pass_bytes(s, config), starts = starts_bytes(s);
+    return pass > starts ? pass : starts;
+}
+
 /* ---- constraints ---- */
 
 /* The same for the exported header. */
@@ -285,6 +291,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double with_o = out->instructions / (all_chunks * (double)(s.dv / COLUMNS));
     out->style = KKT_STYLE_CONTEXT_PARALLEL;
     out->launches = 3;
+    out->launch = 2;
+    out->most_smem_bytes = most_bytes(&s, config);
     out->chunks_per_block = kkt_divide_up(s.chunks * 8, s.eighths);
     /* h0 and ht are of sequences; what segments start from is counted below. */
     out->hbm_read_bytes -= state_bytes(&s, s.inner);

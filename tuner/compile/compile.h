@@ -29,14 +29,15 @@ typedef struct kkt_compile_job {
     const char *source_text;
 } kkt_compile_job;
 
-/* What a cubin says about that of its kernels that takes the most registers. */
+/* What a cubin says about its kernels: each figure that of the kernel with the most. */
 typedef struct kkt_cubin_info {
     int registers;                               /* per thread, at launch */
     int64_t static_smem_bytes;                   /* without the driver's reserve */
-    int64_t spill_store_bytes, spill_load_bytes; /* from the compiler's log */
+    int64_t spill_store_bytes, spill_load_bytes; /* per thread, from the compiler's log */
     int64_t stack_bytes;
     int barriers;
-    int max_threads; /* __launch_bounds__; 0 where there is none */
+    int max_threads; /* __launch_bounds__ of the one with the most registers; 0 where there are none
+                      */
     int64_t cubin_bytes;
 } kkt_cubin_info;
 
@@ -78,8 +79,8 @@ void kkt_compile_check_entries(const kkt_variant *variant, const kkt_values *pro
 /* Whether a cubin is without a kernel of that name (hostile input, too). Of what is no cubin
  * nothing is said: kkt_cubin_read refuses it. */
 bool kkt_cubin_lacks(const void *cubin, size_t size, const char *kernel);
-/* Reads a cubin (hostile input: every offset is checked). Of several kernels it tells of the one
- * that takes most registers. */
+/* Reads a cubin (hostile input: every offset is checked). Of several kernels it tells the
+ * most of each figure. */
 kkt_status kkt_cubin_read(const void *cubin, size_t size, kkt_cubin_info *out, kkt_error *err);
 
 #endif

@@ -227,6 +227,20 @@ static void read_one(const image *im, const char *kernel, kkt_cubin_info *out) {
     }
 }
 
+/* Adds a kernel to what is told of all: the most of each, and of what bounds the launch the bounds
+ * of the kernel that takes the most registers. */
+static void add_kernel(kkt_cubin_info *all, const kkt_cubin_info *one) {
+    const bool most = one->registers > all->registers;
+    all->max_threads = most ? one->max_threads : all->max_threads;
+    all->registers = most ? one->registers : all->registers;
+    if (one->static_smem_bytes > all->static_smem_bytes)
+        all->static_smem_bytes = one->static_smem_bytes;
+    if (one->stack_bytes > all->stack_bytes)
+        all->stack_bytes = one->stack_bytes;
+    if (one->barriers > all->barriers)
+        all->barriers = one->barriers;
+}
+
 kkt_status kkt_cubin_read(const void *cubin, size_t size, kkt_cubin_info *out, kkt_error *err) {
     image im;
     *out = (kkt_cubin_info){.cubin_bytes = (int64_t)size};
@@ -236,14 +250,13 @@ kkt_status kkt_cubin_read(const void *cubin, size_t size, kkt_cubin_info *out, k
     section at, any = {.name = ""};
     for (size_t i = 0, kernels = 0; kernels < KERNELS_MAX && section_get(&im, i, &at); i++) {
         const char *kernel = kernel_of(&at);
-        kkt_cubin_info info = {.cubin_bytes = (int64_t)size};
+        kkt_cubin_info info = {0};
         if (kernel == NULL)
             continue;
         any = at;
         kernels++;
         read_one(&im, kernel, &info);
-        if (info.registers > out->registers)
-            *out = info;
+        add_kernel(out, &info);
     }
     if (kernel_of(&any) == NULL)
         return kkt_fail(err, KKT_ERR_INPUT, 0, "the cubin (%zu bytes) holds no kernel", size);

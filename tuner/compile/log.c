@@ -24,9 +24,10 @@ int64_t kkt_log_number(const char *log, const char *label) {
     return at == NULL ? -1 : number_before(log, at);
 }
 
-static int64_t sum(const char *log, const char *label) {
+/* Of one kernel, whose part of the log ends at `end`, with the functions that are not inlined. */
+static int64_t sum(const char *log, const char *end, const char *label) {
     int64_t total = 0;
-    for (const char *at = strstr(log, label); at != NULL; at = strstr(at + 1, label)) {
+    for (const char *at = strstr(log, label); at != NULL && at < end; at = strstr(at + 1, label)) {
         int64_t value = number_before(log, at);
         total += value > 0 ? value : 0;
     }
@@ -34,6 +35,17 @@ static int64_t sum(const char *log, const char *label) {
 }
 
 void kkt_log_spills(const char *log, kkt_cubin_info *info) {
-    info->spill_store_bytes = sum(log, "bytes spill stores");
-    info->spill_load_bytes = sum(log, "bytes spill loads");
+    static const char next_kernel[] = "Compiling entry function";
+    info->spill_store_bytes = info->spill_load_bytes = 0;
+    for (const char *part = log, *end; *part != '\0'; part = end) {
+        end = strstr(part + 1, next_kernel);
+        if (end == NULL)
+            end = part + strlen(part);
+        const int64_t stores = sum(part, end, "bytes spill stores");
+        const int64_t loads = sum(part, end, "bytes spill loads");
+        if (stores > info->spill_store_bytes)
+            info->spill_store_bytes = stores;
+        if (loads > info->spill_load_bytes)
+            info->spill_load_bytes = loads;
+    }
 }

@@ -82,6 +82,24 @@ static void tells_spills_and_kernels_without_bounds(void **state) {
                      kkt_log_number(result.log, "bytes spill stores"));
     assert_true(result.info.spill_store_bytes > 0);
     assert_true(result.info.spill_load_bytes > 0);
+    const kkt_cubin_info alone = result.info;
+    kkt_compile_result_free(&result);
+
+    /* Of two, the one's registers and the other's spills; a copy of that one adds nothing. */
+    const char *const name = strstr(heavy, "heavy(");
+    char three[3 * sizeof bounded];
+    snprintf(three, sizeof three,
+             "%s extern \"C\" __global__ void __launch_bounds__(1024, 2) again_%s"
+             " extern \"C\" __global__ void free_%s",
+             bounded, name, name);
+    job.source_text = three;
+    assert_int_equal(kkt_compile(compiler, &job, &result, NULL), KKT_OK);
+    assert_true(result.ok);
+    assert_true(result.info.registers > 60);
+    assert_int_equal(result.info.spill_store_bytes, alone.spill_store_bytes);
+    assert_int_equal(result.info.spill_load_bytes, alone.spill_load_bytes);
+    assert_int_equal(result.info.stack_bytes, alone.stack_bytes);
+    assert_int_equal(result.info.static_smem_bytes, 0);
     kkt_compile_result_free(&result);
     kkt_compiler_close(compiler);
 }

@@ -15,6 +15,7 @@ typedef struct variant_job {
     const kkt_arch *arch;
     kkt_values problem, config;
     kkt_prediction prediction;
+    int launch; /* that the footprint describes */
 } variant_job;
 
 typedef struct family {
@@ -26,8 +27,9 @@ typedef struct family {
 /* Beside sm90, which sees every value. */
 static const char *const FAMILY_ARCHS[] = {"sm80", "sm89", "sm100", "sm120"};
 
-/* Whether a configuration is applicable and can launch, as far as the model says. */
-static bool launchable(const variant_job *job, kkt_prediction *out) {
+/* Whether a configuration is applicable and can launch, as far as the model says; what it predicts
+ * goes to `out`, and which launch that is of. */
+static bool launchable(const variant_job *job, kkt_prediction *out, int *launch) {
     kkt_footprint footprint;
     char reason[256];
     if (!job->variant->applicable(&job->problem, &job->config, job->arch, reason, sizeof reason))
@@ -35,6 +37,7 @@ static bool launchable(const variant_job *job, kkt_prediction *out) {
     memset(&footprint, 0, sizeof footprint);
     job->variant->footprint(&job->problem, &job->config, job->arch, &footprint);
     kkt_predict(&footprint, job->arch, kkt_device_first(job->arch), NULL, out);
+    *launch = footprint.launch;
     return out->infeasible == KKT_FEASIBLE;
 }
 
@@ -42,7 +45,7 @@ static bool launchable(const variant_job *job, kkt_prediction *out) {
 static bool queue(family *f, const variant_job *job) {
     variant_job *at = &f->jobs[f->count];
     *at = *job;
-    if (!launchable(job, &at->prediction))
+    if (!launchable(job, &at->prediction, &at->launch))
         return false;
     kkt_text defines = {0};
     kkt_compile_job compile;
@@ -113,6 +116,7 @@ static bool take(variant_job *job, size_t p, size_t v, uint64_t fixed) {
     const kkt_param_table *table = &job->variant->params;
     const kkt_values before = job->config;
     kkt_prediction prediction;
+    int launch;
     give_effect(table, &table->params[p], &job->config);
     job->config.v[p] = table->params[p].values[v];
     drop_without_effect(table, &job->config);
@@ -120,7 +124,7 @@ static bool take(variant_job *job, size_t p, size_t v, uint64_t fixed) {
     for (size_t q = 0; q < table->count; q++)
         if ((fixed >> q) & 1)
             good = good && has_effect(table, q, &job->config) && job->config.v[q] == before.v[q];
-    good = good && !too_long(job) && launchable(job, &prediction);
+    good = good && !too_long(job) && launchable(job, &prediction, &launch);
     if (!good)
         job->config = before;
     return good;
@@ -226,13 +230,23 @@ static uint32_t least_threads(const kkt_plan *plan) {
     return least;
 }
 
-/* Dynamic shared memory of the launch that the footprint is of: the one with as much as predicted,
- * else the first. */
-static int64_t dynamic_bytes(const kkt_plan *plan, int64_t predicted) {
+/* That the launch that the footprint describes has the predicted shared memory, and that none has
+ * more than the model allows for. */
+static void check_memory(const variant_job *job, const kkt_plan *plan, int64_t fixed) {
+    const kkt_prediction *p = &job->prediction;
+    assert_in_range(job->launch, 0, plan->launch_count - 1);
+    const int64_t dynamic = plan->launches[job->launch].dynamic_smem_bytes;
+    if (dynamic + fixed != p->smem_bytes)
+        fail_msg("%s %s: %lld dynamic and %lld static bytes of shared memory, %lld predicted",
+                 job->kernel->name, job->arch->name, (long long)dynamic, (long long)fixed,
+                 (long long)p->smem_bytes);
     for (int i = 0; i < plan->launch_count; i++)
-        if (plan->launches[i].dynamic_smem_bytes == predicted)
-            return predicted;
-    return plan->launches[0].dynamic_smem_bytes;
+        if (plan->launches[i].dynamic_smem_bytes + fixed > p->most_smem_bytes)
+            fail_msg("%s %s: launch %d takes %lld dynamic bytes of shared memory, %lld in all are "
+                     "predicted at the most",
+                     job->kernel->name, job->arch->name, i,
+                     (long long)plan->launches[i].dynamic_smem_bytes,
+                     (long long)p->most_smem_bytes);
 }
 
 static void check_one(const variant_job *job, const kkt_compile_result *result) {
@@ -247,11 +261,7 @@ static void check_one(const variant_job *job, const kkt_compile_result *result) 
     }
     kkt_plan plan;
     job->variant->plan(&job->problem, &job->config, job->arch, &plan);
-    int64_t dynamic = dynamic_bytes(&plan, job->prediction.dynamic_smem_bytes);
-    if (dynamic + result->info.static_smem_bytes != job->prediction.smem_bytes)
-        fail_msg("%s %s %s: %lld dynamic and %lld static bytes of shared memory, %lld predicted",
-                 job->kernel->name, job->arch->name, kkt_text_get(&config), (long long)dynamic,
-                 (long long)result->info.static_smem_bytes, (long long)job->prediction.smem_bytes);
+    check_memory(job, &plan, result->info.static_smem_bytes);
     uint32_t threads = least_threads(&plan);
     if (result->info.max_threads > 0 && (uint32_t)result->info.max_threads < threads)
         fail_msg("%s %s %s: compiled for %d threads, launched with %u", job->kernel->name,

@@ -91,6 +91,13 @@ static void shared_memory_is_that_of_the_layouts(void **state) {
     assert_int_equal(plan.launches[0].dynamic_smem_bytes, kkt_footprint_smem_bytes(&fp));
     assert_int_equal(plan.launches[1].dynamic_smem_bytes, 3 * 128 * 136 * 4 + 4 * 16 * 136 * 2);
     assert_int_equal(plan.launches[2].dynamic_smem_bytes, kkt_footprint_smem_bytes(&fp));
+    assert_int_equal(fp.launch, 2);
+    assert_int_equal(fp.most_smem_bytes, plan.launches[1].dynamic_smem_bytes);
+    /* With heads of 64 and a deep ring the pass takes more than the states. */
+    plan = plan_of("dk=64,dv=64", "stages=2");
+    fp = footprint_of("dk=64,dv=64", "stages=2");
+    assert_int_equal(fp.most_smem_bytes, plan.launches[0].dynamic_smem_bytes);
+    assert_true(plan.launches[0].dynamic_smem_bytes > plan.launches[1].dynamic_smem_bytes);
     /* With two stages of the rest the pass takes more. */
     plan = plan_of("", "stages=2");
     fp = footprint_of("", "stages=2");

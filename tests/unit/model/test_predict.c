@@ -438,6 +438,33 @@ static void test_steps_are_no_turns(void **state) {
     assert_true(fabs(steps.predicted_us / even.predicted_us - 1) < 0.01);
 }
 
+/* Every launch of a plan must have its block's shared memory; the figures are those of one. */
+static void another_launch_may_take_more_than_there_is(void **state) {
+    (void)state;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    const kkt_device *device = kkt_device_first(arch);
+    kkt_prediction alone, p;
+    char reason[300];
+    kkt_footprint fp = solver(32768, 16, 64, 40 * 1024);
+    kkt_predict(&fp, arch, device, NULL, &alone);
+    assert_int_equal(alone.most_smem_bytes, alone.smem_bytes);
+    fp.most_smem_bytes = arch->smem_optin_bytes - fp.static_smem_bytes;
+    kkt_predict(&fp, arch, device, NULL, &p);
+    assert_int_equal(p.infeasible, KKT_FEASIBLE);
+    assert_int_equal(p.most_smem_bytes, arch->smem_optin_bytes);
+    assert_int_equal(p.smem_bytes, alone.smem_bytes);
+    assert_int_equal(p.occupancy.blocks_per_sm, alone.occupancy.blocks_per_sm);
+    fp.most_smem_bytes++;
+    kkt_predict(&fp, arch, device, NULL, &p);
+    assert_int_equal(p.infeasible, KKT_TOO_MUCH_SMEM);
+    assert_int_equal(p.limiter, KKT_LIMIT_SHARED_MEMORY);
+    kkt_prediction_reason(&fp, arch, device, &p, reason, sizeof reason);
+    assert_non_null(strstr(reason, "needs 232449 bytes of shared memory a block"));
+    fp.most_smem_bytes = 1; /* less than the one that is told of */
+    kkt_predict(&fp, arch, device, NULL, &p);
+    assert_int_equal(p.most_smem_bytes, alone.smem_bytes);
+}
+
 static void test_buffers(void **state) {
     (void)state;
     kkt_footprint fp = {0};
@@ -475,6 +502,7 @@ int main(void) {
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_steps_are_no_turns),
         cmocka_unit_test(test_places_in_l1),
+        cmocka_unit_test(another_launch_may_take_more_than_there_is),
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_limiter_names),
     };
