@@ -4,15 +4,39 @@
 # compute-sanitizer here.
 #
 # KKT_GPU_COUNT     how many configurations of kkt_solve a problem (default 16)
-# KKT_GPU_FAMILIES  those to look at, names between spaces (default: all)
-# KKT_GPU_TOOLS     the tools to look with (default: all three)
+# KKT_GPU_FAMILIES  those to look at, names between spaces (unset: all)
+# KKT_GPU_TOOLS     the tools to look with (unset: all three)
+# Exit 2: one of the two lists is blank or has a name that is not known; nothing has run then.
 set -eu
 program=$(readlink -f "${KKTTUNE_PROGRAM:?the program to test}")
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 kernels=$(readlink -f "${KKTTUNE_KERNELS:-$here/../../kernels}")
 count=${KKT_GPU_COUNT:-16}
-families=${KKT_GPU_FAMILIES:-kkt_solve gdn_wu gdn_state gdn_output gdn_fwd_t gdn_fwd gemv gemm}
-tools=${KKT_GPU_TOOLS:-memcheck racecheck synccheck}
+all_families="kkt_solve gdn_wu gdn_state gdn_output gdn_fwd_t gdn_fwd gemv gemm"
+all_tools="memcheck racecheck synccheck"
+families=${KKT_GPU_FAMILIES-$all_families}
+tools=${KKT_GPU_TOOLS-$all_tools}
+
+# check_list VARIABLE ASKED KNOWN: a list without a name, or with one that is not known, would pass
+# without having looked at what it was to look at.
+check_list() {
+    asked=0
+    for name in $2; do
+        case " $3 " in
+        *" $name "*) asked=$((asked + 1)) ;;
+        *)
+            echo "sanitize: $1: '$name' is none of: $3"
+            exit 2
+            ;;
+        esac
+    done
+    if [ "$asked" -eq 0 ]; then
+        echo "sanitize: $1 names nothing; leave it unset for all of: $3"
+        exit 2
+    fi
+}
+check_list KKT_GPU_FAMILIES "$families" "$all_families"
+check_list KKT_GPU_TOOLS "$tools" "$all_tools"
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 
 nvidia-smi --query-gpu=compute_cap --format=csv,noheader >/dev/null 2>&1 || {
@@ -35,11 +59,12 @@ sanitize() {
     shift
     begun=$(date +%s)
     code=0
+    rm -f log # else a tool that does not start would leave the last one's
     # The compiler's processes never touch the GPU; that is no error.
     compute-sanitizer --tool "$tool" --target-processes all --require-cuda-init no --log-file log \
         --print-limit 20 "$program" verify "$family" --cache cache --json "$@" >out.json 2>err ||
         code=$?
-    summaries=$(grep -c 'SUMMARY:' log) || {
+    summaries=$(grep -c 'SUMMARY:' log 2>/dev/null) || {
         echo "sanitize: $tool said nothing; exit code $code: $(cat err)"
         exit 1
     }
@@ -195,15 +220,7 @@ gemm_warp_specialized() {
 }
 
 for family in $families; do
-    case $family in
-    kkt_solve | gdn_wu | gdn_state | gdn_output | gdn_fwd_t | gdn_fwd | gemv | gemm)
-        "sanitize_$family"
-        ;;
-    *)
-        echo "sanitize: KKT_GPU_FAMILIES: '$family' is no family that this test knows"
-        exit 2
-        ;;
-    esac
+    "sanitize_$family"
 done
 [ "$failed" -eq 0 ] || exit 1
 echo "sanitize: passed"
