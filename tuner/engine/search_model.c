@@ -1,14 +1,16 @@
 /* Model-guided search.
  *
  * The winner of every chunk size is kept, so each is a search of its own, a group. A group begins
- * with what won it on other problems (kkt_search_memory), brought into this space, and with points
- * that cover: among those expected to be fastest the one that shows most parameter values not seen
- * yet. Then a Gaussian process (surrogate.h) learns from the measured times of all groups where
- * expectations are off, and the point of greatest expected improvement over its group's best, times
- * the chance that it works (outlook.h), is next (Jones, Schonlau, Welch 1998). A third of the
- * budget is shared alike; a little goes to whichever group has most to gain. Half is for moves:
- * each group's best with one parameter changed, parameters that were not changed from it yet first.
- * The process is sure of what it has seen no case of, and so would never try those. */
+ * with what won it on other problems (kkt_search_memory), brought into this space, or, where
+ * nothing did, with the parameters' defaults, which whoever wrote the kernel knows to be good
+ * somewhere; and with points that cover: among those expected to be fastest the one that shows most
+ * parameter values not seen yet. Then a Gaussian process (surrogate.h) learns from the measured
+ * times of all groups where expectations are off, and the point of greatest expected improvement
+ * over its group's best, times the chance that it works (outlook.h), is next (Jones, Schonlau,
+ * Welch 1998). A third of the budget is shared alike; a little goes to whichever group has most to
+ * gain. Half is for moves: each group's best with one parameter changed, parameters that were not
+ * changed from it yet first. The process is sure of what it has seen no case of, and so would never
+ * try those. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +121,8 @@ static bool put_in_order(kkt_search *search) {
 
 static void open_groups(kkt_search *search, const kkt_search_options *options) {
     int filled = 0;
+    kkt_values defaults;
+    kkt_params_defaults(&kkt_space_variant(search->space)->params, &defaults);
     for (int g = 0; g < search->set.groups; g++) {
         filled += search->set.first[g + 1] > search->set.first[g];
     }
@@ -137,6 +141,11 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
         search->unpolished = options->budget - filled * now->polishes;
         now->favourites = now->seed_count == 0 ? 0 : 1;
         now->covers = now->seed_count == 0 ? covers : 1;
+        int64_t usual = kkt_outlook_nearest(search->outlook, g, &defaults);
+        if (now->seed_count == 0 && usual >= 0) {
+            now->seeds[now->seed_count++] = usual;
+            now->covers--;
+        }
     }
 }
 

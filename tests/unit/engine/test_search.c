@@ -267,7 +267,7 @@ static void go_on(kkt_space *space, kkt_search_memory *memory, int own, size_t u
  * its share of the whole and ends near its best. */
 static void goes_on_where_it_ended(void **state) {
     (void)state;
-    enum { FIRST = 24, BUDGET = 64 };
+    enum { FIRST = 16, BUDGET = 64 };
     kkt_search_memory memory = {0};
     kkt_space *space = open_space(NULL);
     const int own = kkt_memory_begin(&memory);
@@ -297,7 +297,7 @@ static void goes_on_where_it_ended(void **state) {
 
 /* How often a search that goes on tries what it is told won elsewhere, whatever the chunk size. */
 static int tries_of_winner(const char *winner) {
-    enum { FIRST = 12, SECOND = 8, BUDGET = 64 };
+    enum { FIRST = 16, SECOND = 8, BUDGET = 64 };
     kkt_search_memory memory = {0};
     kkt_space *space = open_space(NULL);
     kkt_values config;
@@ -311,9 +311,10 @@ static int tries_of_winner(const char *winner) {
         config.v[P_CHUNK] = chunk;
         assert_int_equal(kkt_memory_add(&memory, other, &config, 100, 100, NULL), KKT_OK);
     }
+    const size_t told = memory.count;
     go_on(space, &memory, own, memory.count + SECOND, BUDGET);
     int tries = 0;
-    for (size_t i = 0; i < memory.count; i++) {
+    for (size_t i = told; i < memory.count; i++) {
         config.v[P_CHUNK] = memory.rows[i].config.v[P_CHUNK];
         tries += memory.rows[i].problem == own &&
                  kkt_values_equal(&synthetic_variant.params, &memory.rows[i].config, &config);
@@ -331,6 +332,25 @@ static void hopeless_winners_are_left_out(void **state) {
     print_message("%d and %d tries\n", good, bad);
     assert_true(good >= 3);
     assert_int_equal(bad, 0);
+}
+
+/* Where nothing is known each chunk size begins with the other parameters' defaults. */
+static void begins_with_the_defaults(void **state) {
+    (void)state;
+    enum { CHUNKS = 4, BUDGET = 64 };
+    kkt_search_memory memory = {0};
+    kkt_space *space = open_space(NULL);
+    kkt_values config;
+    const int own = kkt_memory_begin(&memory);
+    go_on(space, &memory, own, CHUNKS, BUDGET);
+    kkt_params_defaults(&synthetic_variant.params, &config);
+    assert_int_equal(memory.count, CHUNKS);
+    for (size_t i = 0; i < CHUNKS; i++) {
+        config.v[P_CHUNK] = memory.rows[i].config.v[P_CHUNK];
+        assert_true(kkt_values_equal(&synthetic_variant.params, &memory.rows[i].config, &config));
+    }
+    kkt_memory_free(&memory);
+    kkt_space_close(space);
 }
 
 static int changes(const kkt_values *a, const kkt_values *b) {
@@ -495,6 +515,7 @@ int main(void) {
         cmocka_unit_test(own_past_is_no_memory),
         cmocka_unit_test(goes_on_where_it_ended),
         cmocka_unit_test(hopeless_winners_are_left_out),
+        cmocka_unit_test(begins_with_the_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
