@@ -108,6 +108,9 @@ typedef struct kkt_footprint {
     double block_instructions; /* of the blocks that issue most, one launch after the other; 0: all
                                   blocks issue as many */
     int busy_warps;            /* of a block that issue nearly all of them; 0: all alike */
+    double instruction_cycles; /* from one instruction of a warp to its next, where no other warp
+                                  shares its partition of the SM: of kernels whose instructions
+                                  were held against counters; 0: the constants', by registers */
 } kkt_footprint;
 
 /* Building blocks; they abort on overflow of the fixed arrays (a programming error). */

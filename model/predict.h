@@ -52,6 +52,7 @@ typedef struct kkt_time_constants {
     double l2_efficiency;    /* of the SMs' ports to L2 */
     double wgmma_efficiency; /* of the shared-memory pipe, by wgmma alone */
     double smem_efficiency, tensor_efficiency, fp32_efficiency, issue_efficiency;
+    double counted_issue_efficiency; /* where a footprint says instruction_cycles */
     double launch_us;      /* an empty launch, and what starting and draining the SMs adds */
     double start_share;    /* of the first round of blocks that come and go, four an SM */
     double run_cost_bytes; /* what beginning a run of neighbouring bytes costs memory, in bytes */
@@ -61,6 +62,9 @@ typedef struct kkt_time_constants {
     double fma_cycles;                       /* of each element of a step's chain */
     double instruction_cycles; /* from one instruction of a warp to its next, at 64 registers a
                                   thread; with more registers more of them are independent */
+    double partition_exponent; /* n warps of a partition take n to this from one instruction to the
+                                  next, where a footprint says instruction_cycles */
+    double spill_instructions; /* of a register that does not fit, a chunk, waiting counted in */
     double overlap;            /* exponent p of (sum of t^p)^(1/p): infinite where resources
                                   overlap wholly, 1 where each waits for the others */
     bool calibrated;           /* fitted on measurements of this very device */

@@ -38,8 +38,9 @@ static double largest(const double *values, int count, int *at) {
  * 64), gemm, gemv and the warp-specialized Gated DeltaNet, 2026-11-30; start_share by pairs of
  * kkt_solve that differ in `persistent` alone, line_cycles by those that differ in `carveout`.
  * tests/unit/engine/test_time_model.c shows the errors that are left. fp32_efficiency was set by
- * hand; the latencies of steps are usual ones. Where a device has no row of its own, these serve to
- * rank. */
+ * hand; the latencies of steps are usual ones. counted_issue_efficiency and partition_exponent: 37
+ * timed configurations of gdn_wu; spill_instructions: 138 of gdn_fwd and gdn_fwd_t with mma.sync.
+ * Where a device has no row of its own, these serve to rank. */
 static const kkt_time_constants fitted = {
     .l2_efficiency = 0.68,
     .smem_efficiency = 0.83,
@@ -47,6 +48,7 @@ static const kkt_time_constants fitted = {
     .tensor_efficiency = 0.77,
     .fp32_efficiency = 0.5,
     .issue_efficiency = 0.5,
+    .counted_issue_efficiency = 0.6,
     .launch_us = 3.05,
     .start_share = 0.3,
     .run_cost_bytes = 70,
@@ -64,6 +66,8 @@ static const kkt_time_constants fitted = {
         },
     .fma_cycles = 2,
     .instruction_cycles = 11.4,
+    .partition_exponent = 0.4,
+    .spill_instructions = 10,
     .overlap = 4.8,
 };
 
@@ -201,17 +205,49 @@ static double chain_cycles(const kkt_footprint *fp, const kkt_time_constants *k)
     return load + chunks * chain + (chunks > 1 ? (chunks - 1) * visible : 0);
 }
 
-/* The same by what its warps issue, one instruction after the other. The more registers a thread
- * has, the more of its work is independent: their square root fits what was measured. */
-static double warp_cycles(const kkt_footprint *fp, const kkt_prediction *prediction,
-                          const kkt_time_constants *k) {
+/* Warps that share one partition of an SM, of the blocks that are there at one time; not below 1:
+ * a warp that has a partition to itself is no faster for the others that are empty. */
+static double partition_warps(const kkt_footprint *fp, const kkt_arch *arch, double sms,
+                              const kkt_prediction *prediction) {
+    double resident =
+        fmin(fmax(prediction->occupancy.blocks_per_sm, 1), ceil((double)fp->blocks / sms));
+    return fmax(1, resident * ceil(fp->threads / 32.0) / arch->register_partitions);
+}
+
+/* Cycles from one instruction of a warp to its next. Where nothing is known of a kernel the
+ * registers of a thread tell: the more it has, the more of its work is independent, and the fewer
+ * warps share the SM; their square root fits what was measured. */
+static double instruction_gap(const kkt_footprint *fp, const kkt_arch *arch, double sms,
+                              const kkt_prediction *prediction, const kkt_time_constants *k) {
+    if (fp->instruction_cycles <= 0)
+        return k->instruction_cycles * sqrt(64.0 / prediction->registers);
+    return fp->instruction_cycles *
+           pow(partition_warps(fp, arch, sms, prediction), k->partition_exponent);
+}
+
+static double issue_share(const kkt_footprint *fp, const kkt_time_constants *k) {
+    return fp->instruction_cycles > 0 ? k->counted_issue_efficiency : k->issue_efficiency;
+}
+
+/* What a warp issues besides where registers do not fit: stores, loads, and waiting for these. */
+static double spill_instructions(const kkt_footprint *fp, const kkt_prediction *prediction,
+                                 const kkt_time_constants *k) {
+    double excess = prediction->register_demand - prediction->registers;
+    if (fp->instruction_cycles <= 0 || !prediction->spills || excess <= 0)
+        return 0;
+    return k->spill_instructions * excess * (double)fp->chunks_per_block;
+}
+
+/* The same by what its warps issue, one instruction after the other. */
+static double warp_cycles(const kkt_footprint *fp, const kkt_arch *arch, double sms,
+                          const kkt_prediction *prediction, const kkt_time_constants *k) {
     double warps = fp->busy_warps > 0 ? fp->busy_warps : ceil(fp->threads / 32.0);
     if (warps <= 0 || fp->blocks <= 0)
         return 0;
     double of_block =
         fp->block_instructions > 0 ? fp->block_instructions : fp->instructions / (double)fp->blocks;
-    double gap = k->instruction_cycles * sqrt(64.0 / prediction->registers);
-    return k->load_latency_cycles + of_block / warps * gap +
+    double of_warp = of_block / warps + spill_instructions(fp, prediction, k);
+    return k->load_latency_cycles + of_warp * instruction_gap(fp, arch, sms, prediction, k) +
            fp->wait_cycles * (double)fp->chunks_per_block;
 }
 
@@ -310,9 +346,9 @@ void kkt_time_predict(const kkt_footprint *footprint, const kkt_arch *arch,
         ((fp->tensor_flop + 2 * fp->tf32_flop) / tensor_rate + fp->mma_sync_flop / mma_sync_rate) /
             (cycles * k->tensor_efficiency),
         fp->fp32_flop / (arch->fp32_flop_per_clock_sm.value * cycles * k->fp32_efficiency),
-        fp->instructions / (arch->register_partitions * cycles * k->issue_efficiency),
+        fp->instructions / (arch->register_partitions * cycles * issue_share(fp, k)),
         places_us(fp, arch, device, prediction, k),
-        waves * fmax(chain_cycles(fp, k), warp_cycles(fp, prediction, k)) / clock_mhz,
+        waves * fmax(chain_cycles(fp, k), warp_cycles(fp, arch, sms, prediction, k)) / clock_mhz,
     };
     _Static_assert(sizeof times / sizeof times[0] == RESOURCES, "a time for each resource");
     int at;

@@ -114,6 +114,34 @@ static double registers(const int64_t *c, const share *s, bool scaled) {
     return taken;
 }
 
+/* ---- instructions ---- */
+
+/* Of a step, 16 of T's columns: the loop's own, and the factors with which T is multiplied. */
+#define STEP_INSTRUCTIONS 41.0
+
+/* A warp's, for a chunk: copies and results; `steps` with as many of T's blocks as it has strips
+ * and X's operands each; `blocks` of T with two products each for 16 columns. */
+static double warp_instructions(const int64_t *c, const share *s, double steps, double blocks) {
+    const double columns = (double)c[BLOCK_D] / (double)s->column_warps / 16;
+    const double units =
+        (double)(c[CHUNK] * (c[CHUNK] + 2 * c[BLOCK_D])) / (double)(8 * c[THREADS]);
+    return KKT_GDN_UNIT_INSTRUCTIONS * units + KKT_GDN_CHUNK_INSTRUCTIONS +
+           steps * (STEP_INSTRUCTIONS + (double)s->strips + columns) + blocks * columns * 2;
+}
+
+/* Within 8 % of an H200's counters of 11 configurations. All warps wait for the one with the last
+ * strip, which has the most steps and blocks. */
+static void count_instructions(const int64_t *c, const share *s, double items, kkt_footprint *out) {
+    const double all = (double)c[CHUNK] / 16, warps = (double)c[THREADS] / 32;
+    const double rows = (double)s->row_warps, own = (double)s->strips;
+    const double steps = rows * (own - 1) + (rows + 1) / 2; /* a warp, on the average */
+    const double blocks = all * (all + 1) / 2 / rows;
+    out->instructions = items * warps * warp_instructions(c, s, steps, blocks);
+    out->block_instructions = (double)c[CHUNKS_PER_BLOCK] * warps *
+                              warp_instructions(c, s, all, rows * own * (own + 1) / 2);
+    out->instruction_cycles = kkt_gdn_meeting_cycles(c[THREADS] / 32);
+}
+
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                       kkt_footprint *out) {
     const int64_t *c = config->v;
@@ -152,7 +180,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const int64_t all = chunk / 16;
     const double tiles = (double)(all * (all + 1)) / 2;
     const double items = (double)kkt_attention_chunks(&a, chunk) * (double)(a.heads_v * splits);
-    out->tensor_flop = items * tiles * 2 * 256 * (double)block_d;
+    out->mma_sync_flop = items * tiles * 2 * 256 * (double)block_d;
     out->fp32_flop = items * tiles * 256;
     /* ldmatrix of T's blocks and, for all strips of a warp at once, of X; the result goes through
      * the tile once more. */
@@ -162,8 +190,7 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double x_passes = rows * (double)block_d / 16 * 4;
     const double staged = (double)(chunk * block_d * 2) / 128;
     out->smem_wavefronts = items * (t_passes + x_passes + 2 * staged);
-    out->instructions = items * (tiles * (double)block_d / 8 + (t_passes + x_passes) / 4 +
-                                 (double)(chunk * (chunk + 2 * block_d)) / 256);
+    count_instructions(c, &s, items, out);
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 1, (double)chunk);

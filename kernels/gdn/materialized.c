@@ -1,5 +1,7 @@
 #include "kernels/gdn/materialized.h"
 
+#include <math.h>
+
 int64_t kkt_gdn_chunk_part_count(const kkt_values *problem, int64_t chunk,
                                  kkt_host_tensors *inputs) {
     const kkt_shape shape = kkt_gdn_shape(problem);
@@ -28,6 +30,10 @@ kkt_region kkt_gdn_slots_region(const kkt_values *problem, int64_t chunk, kkt_ho
                         .row_stride = s.dv,
                         .group_rows = s.dk,
                         .group_stride = s.heads_v * s.dk * s.dv};
+}
+
+double kkt_gdn_meeting_cycles(int64_t warps) {
+    return 3.7 * sqrt(warps > 4 ? (double)warps / 4 : 1);
 }
 
 enum { GRID_ROWS = 32768 }; /* of the grid's y, below its limit of 65,535 */
