@@ -63,7 +63,7 @@ enum { STRIPS = 4, SHARES = 5, FIRST_SHARE = 8 };
  * P's operands, those of K, h and V' in flight, and addresses. A row a chunk of 16, 32, 64, 128; a
  * column 8, 16, 32, 64, 128 registers of o. As NVRTC 13.0 compiled 200 variants for sm_90a. */
 static const short beside_q[STRIPS][SHARES] = {
-    {32, 44, 72, 104, 220}, {40, 48, 84, 131, 255}, {48, 61, 92, 141, 255}, {56, 85, 97, 178, 255}};
+    {32, 44, 72, 104, 220}, {40, 48, 84, 131, 255}, {48, 61, 92, 141, 255}, {56, 85, 93, 178, 255}};
 
 /* More or fewer by the head: a long one's operands of K and h come in more steps ahead, but for one
  * strip, which has too few products to hide them behind; a short one keeps to 80 or 96 registers,
@@ -89,6 +89,31 @@ static void set_registers(kkt_footprint *fp, const int64_t *c, int64_t dk, int64
     const bool may = row == 0 && column == 0 && c[STAGES] == 1 && dk >= 128;
     fp->roles[0].least_registers = spills ? 256 : 1;
     fp->roles[0].enough_registers = may ? 256 : 0;
+}
+
+/* ---- instructions ---- */
+
+/* Of 32 units of 16 bytes that threads copy or write, and of a 16 x 16 block of P with its decays.
+ * No counters of this family are recorded: fitted to its times, 32 configurations. */
+#define UNIT_INSTRUCTIONS 20.0
+#define SCORE_INSTRUCTIONS 70.0
+
+/* A warp's: what it copies and writes, its rows of Q, and, of `scores` blocks of P and all of h,
+ * an operand and two products for each 16 columns. */
+static double warp_instructions(const int64_t *c, double dk, double columns, double scores) {
+    const double chunk = (double)c[CHUNK], block_dv = (double)c[BLOCK_DV], steps = dk / 16;
+    const double units = (2 * chunk * dk + (dk + 2 * chunk) * block_dv) / 8 / (double)c[THREADS];
+    return UNIT_INSTRUCTIONS * units + KKT_GDN_CHUNK_INSTRUCTIONS + steps +
+           scores * (3 * steps + SCORE_INSTRUCTIONS) + (steps + scores) * columns / 16 * 3;
+}
+
+/* All warps wait for those of the last strip, with the most blocks of P. */
+static void count_instructions(const int64_t *c, double dk, double columns, double items,
+                               kkt_footprint *out) {
+    const double strips = (double)c[CHUNK] / 16, warps = (double)c[THREADS] / 32;
+    out->instructions = items * warps * warp_instructions(c, dk, columns, (strips + 1) / 2);
+    out->block_instructions = warps * warp_instructions(c, dk, columns, strips);
+    out->instruction_cycles = kkt_gdn_meeting_cycles(c[THREADS] / 32);
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -131,14 +156,13 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double tiles = (double)(strips * (strips + 1)) / 2;
     const double q_h = (double)(chunk * a.dk * block_dv);
     const double products = tiles * 256 * (double)(a.dk * sharing + block_dv) + q_h;
-    out->tensor_flop = items * 2 * products;
+    out->mma_sync_flop = items * 2 * products;
     out->fp32_flop = items * tiles * 256 * 2 * (double)sharing;
     /* ldmatrix of 512 bytes serves 16 x 16 of a B operand; q by each warp of its strip. */
     const double passes = products / (16 * 256) * 4 + (double)(chunk * a.dk * 2 * sharing) / 128;
     const double staged = (double)(chunk * block_dv * 2) / 128;
     out->smem_wavefronts = items * (passes + 2 * staged);
-    out->instructions = items * (products / 2048 + passes / 4 +
-                                 (double)(2 * chunk * a.dk + (a.dk + 2 * chunk) * block_dv) / 256);
+    count_instructions(c, (double)a.dk, (double)(block_dv / sharing), items, out);
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);
