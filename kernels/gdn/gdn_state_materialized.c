@@ -212,15 +212,73 @@ static void registers(const int64_t *c, const kkt_attention *a, const kkt_arch *
     role->enough_registers = e.spills == NEVER ? role->least_registers : limit + 1;
 }
 
+/* ---- instructions ---- */
+
+/* Of 32 units of 16 bytes that a warp copies in or writes, of a warp that copies each chunk, and of
+ * a register that does not fit. A unit that a computing warp writes waits for the one before. No
+ * counters of this family are recorded: fitted to its times, 50 configurations, like the cycles
+ * from one instruction to the next and the share of a chunk's latency that is seen. */
+#define UNIT_IN_INSTRUCTIONS 9.5
+#define UNIT_OUT_INSTRUCTIONS 4.0
+#define OWN_UNIT_INSTRUCTIONS 9.0
+#define COPY_INSTRUCTIONS 250.0
+#define SPILL_INSTRUCTIONS 32.0
+#define STATE_INSTRUCTION_CYCLES 3.8
+#define SEEN_LATENCY_CYCLES 350.0
+
+/* Two groups of 16 columns are independent of each other: the second one's instructions come in
+ * part where the first one's would wait. */
+#define TWO_GROUPS 0.8
+
+/* Registers of the accumulators and, about, of what is beside them. */
+enum { BESIDE_ACCUMULATORS = 60 };
+
+static double spilled(const int64_t *c, const kkt_attention *a, const kkt_arch *arch, int threads) {
+    const double limit = threads > 256 || as_expected(c, a, arch, threads).taken == LIMIT_ABOVE_256
+                             ? LIMIT_ABOVE_256
+                             : 255;
+    return fmax(0, (double)(c[WARP_DV] * (a->dk + c[CHUNK])) / 32 + BESIDE_ACCUMULATORS - limit);
+}
+
+/* 32 units of h and v_new, `columns` of them. */
+static double units_out(const int64_t *c, int64_t dk, int64_t columns) {
+    return (double)((dk + c[CHUNK]) * columns) / 8 / 32;
+}
+
 /* Of a warp that computes, a chunk, counted from the device code: products, their right operands
- * with an address each, S rounded and stored, S scaled, V' from U, V' with decays, and where it
- * writes, four for 16 bytes. */
-static double warp_instructions(const int64_t *c, int64_t dk) {
+ * with an address each, S rounded and stored, S scaled, V' from U, V' with decays. */
+static double compute_instructions(const int64_t *c, int64_t dk) {
     const double steps = (double)dk / 16, strips = (double)c[CHUNK] / 16;
     const double groups = (double)c[WARP_DV] / 16;
-    const double written = (double)((dk + c[CHUNK]) * c[WARP_DV]) / 8 / 32;
     return strips * steps * (4 * groups + 2 * 2) + groups * steps * (7 + 8) +
-           groups * strips * (22 + 22) + (c[WRITER] == COMPUTE_WRITES ? 4 * written : 0);
+           groups * strips * (22 + 22);
+}
+
+/* Of a warp that copies, a chunk. */
+static double copy_instructions(const int64_t *c, int64_t dk) {
+    const double in = (double)(c[CHUNK] * (2 * dk + c[BLOCK_DV])) / 8 / 32;
+    const double out = c[WRITER] == COPY_WRITES ? units_out(c, dk, c[BLOCK_DV]) : 0;
+    return COPY_INSTRUCTIONS +
+           (UNIT_IN_INSTRUCTIONS * in + UNIT_OUT_INSTRUCTIONS * out) / (double)c[COPY_WARPS];
+}
+
+/* Both roles meet once a chunk: the one whose warps have more to issue makes the other wait, and
+ * where they are alike each of them is now and then the slower one. */
+static void count_instructions(const int64_t *c, const kkt_attention *a, const kkt_arch *arch,
+                               double items, kkt_footprint *out) {
+    const double warps = (double)(c[BLOCK_DV] / c[WARP_DV]);
+    const double products = compute_instructions(c, a->dk);
+    const double own =
+        c[WRITER] == COMPUTE_WRITES ? OWN_UNIT_INSTRUCTIONS * units_out(c, a->dk, c[WARP_DV]) : 0;
+    const double copies = copy_instructions(c, a->dk);
+    const double computes = products * (c[WARP_DV] > 16 ? TWO_GROUPS : 1) + own +
+                            SPILL_INSTRUCTIONS * spilled(c, a, arch, out->threads);
+    const double longest = sqrt(sqrt(pow(copies, 4) + pow(computes, 4)));
+    out->instructions = items * (warps * (products + own) + (double)c[COPY_WARPS] * copies);
+    out->block_instructions = (double)out->chunks_per_block * warps * longest;
+    out->busy_warps = (int)warps;
+    out->instruction_cycles = STATE_INSTRUCTION_CYCLES;
+    out->wait_cycles = SEEN_LATENCY_CYCLES / (double)(c[STAGES] - 1);
 }
 
 static void footprint(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
@@ -267,15 +325,14 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     registers(c, &a, arch, out);
 
     const double items = (double)chunks * (double)(a.heads_v * splits);
-    out->tensor_flop = items * 4 * (double)(chunk * a.dk * block_dv);
+    out->mma_sync_flop = items * 4 * (double)(chunk * a.dk * block_dv);
     out->fp32_flop = items * 2 * (double)((chunk + a.dk) * block_dv);
     /* ldmatrix of w and k by each warp, of u once; the state and v_new go through the tile. */
     const double tile = (double)(chunk * a.dk * 2) / 128;
     const double staged = (double)((chunk + a.dk) * block_dv * 2) / 128;
     out->smem_wavefronts =
         items * (2 * tile * (double)warps + 2 * staged + (double)(chunk * block_dv * 2) / 128);
-    out->instructions = items * (double)warps * warp_instructions(c, a.dk) + items * staged;
-    out->busy_warps = (int)warps;
+    count_instructions(c, &a, arch, items, out);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 1, 0);
 }
