@@ -114,6 +114,8 @@ void kkt_gdn_mma_footprint(const kkt_values *problem, const kkt_gdn_mma *m, kkt_
                                   .threads = m->threads,
                                   .products = m->given_t ? 5 : 6};
     kkt_gdn_fused_footprint(problem, m->chunk, &common, out);
+    out->mma_sync_flop = out->tensor_flop;
+    out->tensor_flop = 0;
     kkt_footprint_role(out, "all", (int)m->threads);
     out->min_blocks = (int)m->min_blocks;
     if (!m->given_t)
@@ -167,25 +169,29 @@ typedef struct counts {
     double products; /* m16n8k16 */
     double loads;    /* ldmatrix of four, or as much: 4 passes each */
     double others;   /* instructions */
+    double uneven;   /* instructions that the busiest warp has beyond the others' mean */
 } counts;
 
-/* What all threads copy of a chunk, in and out, 16 bytes at a time: about 7 instructions each. A
- * copy of 32 units passes once for each line of 128 bytes that it has, and again where padding
- * shifts a line: 10.5 passes on an H200. */
-static void count_copies(const kkt_gdn_mma *m, double *instructions, double *passes) {
+/* What all threads copy of a chunk, in and out, 16 bytes at a time. A copy of 32 units passes once
+ * for each line of 128 bytes that it has, and again where padding shifts a line: 10.5 passes on an
+ * H200. */
+static void count_copies(const kkt_gdn_mma *m, double each, double *instructions, double *passes) {
     const double t = m->given_t ? (double)m->blocks * 32 : 0;
     const double in = (double)(m->chunk * (2 * m->dk + m->block_dv)) / 8 + t;
     const double out = (double)(m->chunk * m->block_dv) / 8;
-    *instructions = (in + out) / WARP * 7;
+    *instructions = (in + out) / WARP * each;
     *passes = in / WARP * 10.5 + out / WARP * 4;
 }
 
-static void add_counts(const kkt_gdn_mma *m, const counts *n, kkt_footprint *fp) {
+/* `each`: instructions of a copy of 32 units, with its addresses. */
+static void add_counts(const kkt_gdn_mma *m, const counts *n, double each, kkt_footprint *fp) {
     double copies, passes;
-    count_copies(m, &copies, &passes);
+    count_copies(m, each, &copies, &passes);
     const double chunks = (double)fp->blocks * (double)fp->chunks_per_block;
     const double warps = (double)m->warps;
-    fp->instructions = chunks * (copies + warps * (n->products + n->loads + n->others));
+    const double all = copies + warps * (n->products + n->loads + n->others);
+    fp->instructions = chunks * all;
+    fp->block_instructions = (double)fp->chunks_per_block * (all + warps * n->uneven);
     fp->smem_wavefronts = chunks * (passes + warps * n->loads * 4);
 }
 
@@ -197,17 +203,33 @@ static void add_system(const kkt_gdn_mma *m, double rows, bool substitute, count
     const double steps = (double)m->dk / BLOCK;
     n->products += share * blocks * steps * 2;
     n->loads += share * blocks * steps * 2;
-    n->others += share * (blocks * 60 + strips * 250);
-    /* blocks below the diagonal eliminate, diagonal ones finish: three products of parts each */
+    n->others += share * (blocks * 100 + strips * 250);
+    /* blocks below the diagonal eliminate, diagonal ones finish: three products of parts each. Of
+     * T's columns, which are dealt out to the warps, the first has all blocks. */
     const double solves = substitute ? rows * blocks : share * blocks * (strips + 1) / 3;
+    const double most = substitute ? solves : fmax(solves, blocks);
+    n->uneven = (most - solves) * (6 + 2 + 16);
     n->products += solves * 6 + (substitute ? 0 : rows * blocks * 2);
     n->loads += solves * 2 + (substitute ? 0 : rows * blocks);
-    n->others += solves * 20;
+    n->others += solves * 16;
 }
 
+/* Cycles from one instruction of a warp to its next, and those of a chunk in which it waits for
+ * global loads that nothing hides. Fitted to the times of gdn_fwd and gdn_fwd_t, 67 configurations
+ * of the pipelined style and 71 of the fragment style. */
+#define CHAIN_INSTRUCTION_CYCLES 5.05
+#define CHAIN_LOAD_CYCLES 1700.0
+#define ROW_INSTRUCTION_CYCLES 4.95
+#define ROW_LOAD_CYCLES 780.0
+
+/* A ring's copies are spread over its products, their addresses kept from chunk to chunk. */
+#define RING_COPY_INSTRUCTIONS 7.0
+#define TILE_COPY_INSTRUCTIONS 30.0
+
 /* Checked with an H200's counters at chunk 64, dk 128 and 8 warps: 1,186 instructions and 640
- * passes a warp and chunk are 1,176 and 667 here. */
-static void count_chain(const kkt_gdn_mma *m, bool substitute, kkt_footprint *fp) {
+ * passes a warp and chunk are 1,176 and 667 here. With one stage the chunk's own copies are waited
+ * for at once. */
+static void count_chain(const kkt_gdn_mma *m, bool substitute, int64_t stages, kkt_footprint *fp) {
     const double steps = (double)m->dk / BLOCK, strips = (double)m->strips;
     const double blocks = (double)m->blocks;
     const int64_t row_tiles = m->block_dv / BLOCK / m->warps;
@@ -222,31 +244,36 @@ static void count_chain(const kkt_gdn_mma *m, bool substitute, kkt_footprint *fp
         n.loads -= blocks;
         add_system(m, rows, substitute, &n);
     }
-    add_counts(m, &n, fp);
+    add_counts(m, &n, RING_COPY_INSTRUCTIONS, fp);
+    fp->instruction_cycles = CHAIN_INSTRUCTION_CYCLES;
+    fp->wait_cycles = stages > 1 ? 0 : CHAIN_LOAD_CYCLES;
 }
 
+/* The coefficients of `others`, of the system's and of a copy are fitted to an H200's counters of
+ * 27 configurations, chunks 16 to 128: within 18 %, two thirds of them within 6 %. Between its
+ * barriers the warps of a block have unequal work: the more there are, the longer the slowest
+ * takes. */
 static void count_rows(const kkt_gdn_mma *m, bool in_shared, bool substitute, kkt_footprint *fp) {
     const double warps = (double)m->warps, steps = (double)m->dk / BLOCK;
     const double strips = (double)m->strips, blocks = (double)m->blocks;
     const double columns = (double)m->block_dv / BLOCK;
     const double row_parts = (double)column_warps(m, m->strips); /* warps of a strip */
     const double table_parts = in_shared ? 1 : row_parts;
-    counts n = {
-        .products = (6 * columns * strips * steps + 4 * columns * blocks +
-                     2 * blocks * steps * table_parts) /
-                    warps,
-        /* K S, Q S: left rows, and S by each warp; K^T X; the tables; tiles in and out */
-        .loads =
-            (2 * strips * steps * row_parts + steps * strips + blocks * steps * table_parts * 1.5 +
-             2 * blocks * columns / 2 + 6 * columns * strips + steps * columns) /
-                warps +
-            2 * steps * columns / row_parts + strips * columns,
-        .others =
-            (columns * strips * 80 + columns * steps * 20 + blocks * table_parts * 100) / warps +
-            250};
+    counts n = {.products = (6 * columns * strips * steps + 4 * columns * blocks +
+                             2 * blocks * steps * table_parts) /
+                            warps,
+                /* K S, Q S: left rows, and S by each warp; K^T X; the tables; tiles in and out */
+                .loads = (2 * strips * steps * row_parts + steps * strips +
+                          blocks * steps * table_parts * 1.5 + 2 * blocks * columns / 2 +
+                          6 * columns * strips + steps * columns) /
+                             warps +
+                         2 * steps * columns / row_parts + strips * columns,
+                .others = (columns * strips * 140 + blocks * table_parts * 8) / warps + 112};
     if (!m->given_t)
         add_system(m, columns / warps, substitute, &n);
-    add_counts(m, &n, fp);
+    add_counts(m, &n, TILE_COPY_INSTRUCTIONS, fp);
+    fp->instruction_cycles = ROW_INSTRUCTION_CYCLES * cbrt(fmax(1, warps / 4));
+    fp->wait_cycles = ROW_LOAD_CYCLES;
 }
 
 /* ---- registers ---- */
@@ -258,7 +285,7 @@ void kkt_gdn_mma_chain_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const 
     kkt_gdn_register_table(fp, "state", m->dk, m->block_dv, 0);
     kkt_gdn_register_table(fp, "values", m->chunk, m->block_dv, 0);
     kkt_gdn_mma_chain_demand(fp, m, &form);
-    count_chain(m, substitute, fp);
+    count_chain(m, substitute, stages, fp);
 }
 
 void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_arch *arch,
