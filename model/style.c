@@ -46,7 +46,8 @@ static const kkt_style styles[] = {
     {
         .id = KKT_STYLE_CONTEXT_PARALLEL,
         .name = "context_parallel",
-        .summary = "segments of a sequence side by side, after a launch that finds their states",
+        .summary =
+            "segments of a sequence side by side, behind the first one and what they start from",
         .first_limit = "SMs: the first launch is wider than the recurrence itself",
         .secondary = "shared memory per SM, and registers x threads",
         .register_overhead = 24,

@@ -366,6 +366,11 @@ static void plan_starts(const sizes *s, kkt_launch *launch) {
     kkt_gdn_add_i32(launch, s->heads);
 }
 
+/* What the three rely on: neither `first` nor `rest` lets the next launch begin early. `first`
+ * waits for the kernel before it in its loading thread alone, and writes what a segment of no
+ * chunks adds without waiting; that kernel began when the last reader of the workspace, an earlier
+ * `rest`, had ended. `starts` waits for `first` before it lets `rest` begin, and `rest` waits for
+ * `starts` before it reads the states, by ld.global.nc: nobody writes them from then on. */
 static void plan(const kkt_values *problem, const kkt_values *config, const kkt_arch *arch,
                  kkt_plan *out) {
     const sizes s = sizes_of(problem, config);
