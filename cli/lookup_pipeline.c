@@ -106,6 +106,9 @@ static void print_json(const finding *found, const kkt_device *device) {
         kkt_json *member = kkt_json_add_object(members, NULL);
         kkt_json_add_string(member, "tier", kkt_lookup_tier_name(found->members[m].tier));
         kkt_json_add_real(member, "distance", found->members[m].distance);
+        if (found->members[m].tier == KKT_LOOKUP_DEFAULT) {
+            kkt_json_add_string(member, "reason", found->members[m].entry.reason);
+        }
         kkt_entry_add_json(&found->members[m].entry, member, "entry");
     }
     kkt_print_json(root);
@@ -119,8 +122,11 @@ static void print_text(const finding *found) {
     printf("\nchunk       %lld\n", (long long)found->chunk);
     for (size_t m = 0; m < found->p.count; m++) {
         const kkt_entry *entry = &found->members[m].entry;
-        printf("%s (%s, %s, %s)\n  %s\n", entry->kernel, entry->style, kkt_entry_shown(entry),
-               kkt_lookup_tier_name(found->members[m].tier), entry->config);
+        const bool unfit = found->members[m].tier == KKT_LOOKUP_DEFAULT;
+        printf("%s (%s, %s, %s%s%s)\n  %s\n", entry->kernel, entry->style, kkt_entry_shown(entry),
+               kkt_lookup_tier_name(found->members[m].tier),
+               unfit ? ", nothing is known to run: " : "", unfit ? entry->reason : "",
+               entry->config);
     }
     if (found->curve) {
         kkt_curve_print(found->curve);

@@ -27,6 +27,10 @@ expect 0 tune gdn_fwd_t "${tuned[@]}" --budget evals=2 --style warp_specialized 
     --config state_registers=240 --db held.db
 refuses 2 "unknown parameter" tune gdn_fwd_t "${tuned[@]}" --style fragment \
     --config state_registers=240 --db none.db
+# Where nothing fits, the cause is told, and not what most configurations are turned down for.
+expect 1 tune gdn_fwd_t --arch sm90 --backend fake --problem heads_k=1,heads_v=1,tokens=16 \
+    --style context_parallel --cache cache --db one.db
+has "$err" "no configuration of gdn_fwd_t can run here: segments 9 of 64 tokens"
 
 refuses 2 "gdn_fwd_t has no style 'baroque'" tune gdn_fwd_t "${tuned[@]}" --style baroque --db none.db
 refuses 2 "kkt_solve has no style 'warp_specialized' with device code" \

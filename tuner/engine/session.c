@@ -198,23 +198,24 @@ static kkt_status predict_all(session *s, kkt_error *err) {
     return kkt_db_commit(s->db, err);
 }
 
-/* A search of one kernel that has nothing to search is an answer, not a result. */
+/* A search that has nothing to search is an answer, not a result. */
 static kkt_status refuse_empty(const session *s, kkt_error *err) {
     const kkt_kernel *kernel = s->options->kernel;
-    const char *reason = NULL;
+    const task *first = NULL; /* that is no baseline: its style is the kernel's plainest */
+    char reason[240] = "the space is empty";
     for (size_t i = 0; i < s->task_count; i++) {
-        if (s->tasks[i].points > 0 || s->nothing_left || s->walks_cut > 0) {
+        const task *t = &s->tasks[i];
+        if (t->points > 0 || s->nothing_left || s->walks_cut > 0) {
             return KKT_OK; /* or not all of it was looked at */
         }
-        reason = s->tasks[i].commonest_reject;
+        first = !first && !t->variant->library ? t : first;
+    }
+    if (first) {
+        kkt_space_why_empty(first->space, reason, sizeof reason);
     }
     if (!kernel && !s->options->pipeline) {
-        if (s->options->note && reason) {
-            s->options->note(s->options->event_context,
-                             kkt_arena_printf(s->arena, "nothing can run on %s: %s",
-                                              s->options->arch->name, reason));
-        }
-        return KKT_OK;
+        return kkt_fail(err, KKT_ERR_MISSING, 0, "no kernel can run on %s; %s cannot because %s",
+                        s->options->arch->name, first ? first->kernel->name : "a baseline", reason);
     }
     const char *name = kernel ? kernel->name : s->options->pipeline->name;
     if (s->task_count == 0) {
@@ -223,7 +224,7 @@ static kkt_status refuse_empty(const session *s, kkt_error *err) {
             "%s has no device code yet; 'kkttune model' shows what the model says of it", name);
     }
     return kkt_fail(err, KKT_ERR_MISSING, 0, "no configuration of %s can run here: %s", name,
-                    reason ? reason : "the space is empty");
+                    reason);
 }
 
 /* How many candidates of a share there are when `gone` of them were tried. Baselines are none. */

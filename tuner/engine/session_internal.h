@@ -29,7 +29,6 @@ typedef struct task {
     int memory;       /* its search's number in its variant's memory; 0: it has not begun */
     int64_t tried;    /* candidates of its search so far */
     contest *contest; /* NULL: it is left out */
-    const char *commonest_reject; /* the reason that turns most configurations down; NULL: none */
     bool left_out;                /* it calls a library that is not there: nothing is run of it */
 } task;
 

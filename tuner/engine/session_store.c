@@ -387,13 +387,6 @@ kkt_status session_store_rejects(session *s, task *t, kkt_error *err) {
     }
     s->out->counts.enumerated += t->points + list->total;
     s->out->counts.rejected += list->total;
-    int64_t most = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->reasons[i].rows > most) {
-            most = list->reasons[i].rows;
-            t->commonest_reject = list->reasons[i].reason;
-        }
-    }
     for (size_t i = 0; i < list->count && !cut; i++) { /* how many there are is not known then */
         status = store_reject(s, t, &list->reasons[i].example, list->reasons[i].reason,
                               list->reasons[i].rows, err);

@@ -21,7 +21,8 @@ struct kkt_space {
     const kkt_arch *arch;
     const kkt_device *device;
     kkt_time_constants constants;
-    kkt_values fixed; /* what every configuration starts from */
+    kkt_values fixed;    /* what every configuration starts from */
+    kkt_values defaults; /* with the fixed values among them */
     uint64_t fixed_mask;
     int64_t raw_size;
     int64_t
@@ -69,6 +70,7 @@ kkt_status kkt_space_open(const kkt_kernel *kernel, const kkt_variant *variant,
         free(space);
         return status;
     }
+    space->defaults = space->fixed;
     space->raw_size = 1;
     for (size_t i = variant->params.count; i-- > 0;) {
         const kkt_param *param = &variant->params.params[i];
@@ -206,6 +208,13 @@ bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context
         }
     }
     return false;
+}
+
+void kkt_space_why_empty(const kkt_space *space, char *reason, size_t size) {
+    kkt_point point;
+    if (fill_point(space, &space->defaults, &point, reason, size)) {
+        reason[0] = '\0';
+    }
 }
 
 void kkt_space_rewind(kkt_space *space) {

@@ -26,6 +26,10 @@ void kkt_space_close(kkt_space *space);
  * differ from others in nothing but parameters without effect (kkt_param.depends_on). */
 typedef void (*kkt_space_rejected)(void *context, const kkt_values *config, const char *reason);
 bool kkt_space_next(kkt_space *space, kkt_space_rejected rejected, void *context, kkt_point *out);
+/* Why a space has no point: what turns down the defaults, with the fixed values among them. They
+ * fit each other, so that this is the problem or the architecture, where most configurations may be
+ * turned down for standing beside others that are the same. "" where they are not turned down. */
+void kkt_space_why_empty(const kkt_space *space, char *reason, size_t size);
 void kkt_space_rewind(kkt_space *space);
 /* Has walks end early where `go_on` says so: it is asked every few thousand configurations, turned
  * down or not. NULL: never. */

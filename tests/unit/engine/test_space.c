@@ -72,6 +72,27 @@ static void every_point_once(void **state) {
     kkt_space_close(space);
 }
 
+/* What the defaults cannot have, and not what most configurations are turned down for. */
+static void tells_why_it_is_empty(void **state) {
+    (void)state;
+    kkt_space *space = open_space("chunk=128,stages=6");
+    char reason[240];
+    kkt_point point;
+    rejects r = {0, 0};
+    assert_false(kkt_space_next(space, count_reject, &r, &point));
+    kkt_space_why_empty(space, reason, sizeof reason);
+    assert_non_null(strstr(reason, "shared memory"));
+    kkt_space_close(space);
+    space = open_space("pad=1,swizzle=1");
+    kkt_space_why_empty(space, reason, sizeof reason);
+    assert_non_null(strstr(reason, "pad 1"));
+    kkt_space_close(space);
+    space = open_space(NULL);
+    kkt_space_why_empty(space, reason, sizeof reason);
+    assert_string_equal(reason, "");
+    kkt_space_close(space);
+}
+
 static void fixed_parameters_hold(void **state) {
     (void)state;
     kkt_space *space = open_space("chunk=32,order=3");
@@ -278,6 +299,7 @@ int main(void) {
         cmocka_unit_test(an_endless_prediction_is_refused),
         cmocka_unit_test(every_point_once),
         cmocka_unit_test(walks_pass_by_what_has_no_effect),
+        cmocka_unit_test(tells_why_it_is_empty),
         cmocka_unit_test(fixed_parameters_hold),
         cmocka_unit_test(points_by_configuration),
         cmocka_unit_test(bad_fixed_text),
