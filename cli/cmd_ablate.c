@@ -26,7 +26,8 @@ static const kkt_option options[] = {
     KKT_OPTION_JSON,
     {"--style", "NAME", "write style; default the kernel's first with device code"},
     {"--problem", "k=v,...", "problem; default the kernel's first"},
-    {"--chunk", "LIST", "chunk sizes, a base each; default all, or that of --config"},
+    {"--chunk", "LIST",
+     "chunk sizes, a base each; default all that the style can launch, or that of --config"},
     {"--config", "k=v,...", "base, the rest at its default; default the best known"},
     {"--backend", "NAME",
      "cuda, replay or fake[:seed=N,fault=KIND]; default: a GPU of the architecture, else replay"},
@@ -57,23 +58,25 @@ typedef struct job {
 
 /* ---- what is asked for ---- */
 
-static bool has_device_code(const kkt_kernel *kernel) {
+/* NULL: none has any. */
+static const kkt_variant *first_with_code(const kkt_kernel *kernel) {
     for (size_t i = 0; i < kernel->variant_count; i++) {
         if (kkt_variant_tuned(kernel->variants[i])) {
-            return true;
+            return kernel->variants[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 static kkt_status choose_variant(job *j, kkt_error *err) {
     const kkt_kernel *kernel = j->options.session.kernel;
     const char *name = kkt_args_get(j->args, "--style");
     const kkt_style *style = name ? kkt_style_find(name) : NULL;
-    if (!name && has_device_code(kernel)) {
-        return KKT_OK;
-    }
     if (!name) {
+        j->options.variant = first_with_code(kernel);
+        if (j->options.variant) {
+            return KKT_OK;
+        }
         return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no device code yet: nothing can be compared",
                         kernel->name);
     }
@@ -85,9 +88,11 @@ static kkt_status choose_variant(job *j, kkt_error *err) {
                     name);
 }
 
-static const kkt_param *chunk_param(const kkt_kernel *kernel) {
-    const kkt_param_table *table = &kernel->variants[0]->params;
-    int index = kernel->chunk_param ? kkt_params_find(table, kernel->chunk_param) : -1;
+/* With the values that the style has; NULL: there is no such parameter. */
+static const kkt_param *chunk_param(const job *j) {
+    const kkt_param_table *table = &j->options.variant->params;
+    const char *name = j->options.session.kernel->chunk_param;
+    int index = name ? kkt_params_find(table, name) : -1;
     return index < 0 ? NULL : &table->params[index];
 }
 
@@ -107,7 +112,7 @@ static kkt_status check_chunk(const kkt_param *param, int64_t value, kkt_error *
 }
 
 static kkt_status choose_chunks(job *j, kkt_error *err) {
-    const kkt_param *param = chunk_param(j->options.session.kernel);
+    const kkt_param *param = chunk_param(j);
     const char *text = kkt_args_get(j->args, "--chunk");
     j->chunk_count = 1;
     if (!param) {
@@ -126,6 +131,31 @@ static kkt_status choose_chunks(job *j, kkt_error *err) {
     if (!j->options.start) {
         j->chunk_count = param->count;
         memcpy(j->chunks, param->values, param->count * sizeof param->values[0]);
+    }
+    return KKT_OK;
+}
+
+/* Leaves out the chunk sizes that cannot be had on the problem, before the work on any other. One
+ * that was asked for is an error, and so is it where none is left. */
+static kkt_status keep_possible(job *j, kkt_error *err) {
+    const bool asked = kkt_args_has(j->args, "--chunk");
+    const size_t count = j->chunk_count;
+    if (j->options.start || !chunk_param(j)) {
+        return KKT_OK;
+    }
+    j->chunk_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        kkt_error why = {0};
+        j->options.chunk = j->chunks[i];
+        kkt_status status = kkt_ablate_check_chunk(&j->options, &why);
+        if (status == KKT_OK) {
+            j->chunks[j->chunk_count++] = j->chunks[i];
+            continue;
+        }
+        if (asked || status != KKT_ERR_MISSING || (i + 1 == count && j->chunk_count == 0)) {
+            return kkt_fail(err, status, 0, "%s", why.message);
+        }
+        fprintf(stderr, "kkttune: %s\n", why.message);
     }
     return KKT_OK;
 }
@@ -192,13 +222,16 @@ static kkt_status prepare(job *j, kkt_error *err) {
                                  .json = kkt_args_has(j->args, "--json"),
                                  .arch = o->arch,
                                  .device = o->device};
-    if ((status = kkt_backend_choice_make(&j->on, err)) ||
+    if ((status = kkt_backend_choice_make(&j->on, err))) {
+        return status;
+    }
+    o->device = j->on.device;
+    if ((status = keep_possible(j, err)) ||
         (status = kkt_db_open(db ? db : "kkttune.db", KKT_DB_WRITE, &j->db, err)) ||
         (status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err))) {
         return status;
     }
     kkt_backend_choice_say(&j->on);
-    o->device = j->on.device;
     o->reference_folder = j->on.replay ? j->on.reference_folder : NULL;
     o->progress = kkt_progress_show;
     o->progress_context = &j->progress;

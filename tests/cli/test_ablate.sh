@@ -57,6 +57,21 @@ done
 expect 0 "${ask[@]/a.db/b.db}" --chunk 64 --out resumed.md
 cmp whole.md resumed.md || die "the resumed page differs"
 
+# Of a style, the chunk sizes that it has, and of these the ones that can be launched: known before
+# any work, so that none is thrown away.
+small=heads_k=2,heads_v=8,tokens=8192
+fake=(--arch sm90 --backend fake:seed=3)
+expect 0 ablate gdn_fwd_t --style context_parallel "${fake[@]}" --problem "$small" --db s.db --json
+json '[a["chunk"] for a in d["ablations"]] == [16, 32, 64]'
+refuses 2 "--chunk 128: there are 16, 32, 64" \
+    ablate gdn_fwd_t --style context_parallel "${fake[@]}" --problem "$small" --chunk 64,128
+expect 0 ablate gdn_fwd --style warp_specialized "${fake[@]}" --problem "$small" --db s.db --json
+json '[a["chunk"] for a in d["ablations"]] == [16, 32, 64]'
+has "$err" "no configuration of gdn_fwd in the style warp_specialized can be had at chunk=128"
+refuses 1 "can be had at chunk=128 on this problem: " ablate gdn_fwd --style warp_specialized \
+    "${fake[@]}" --problem "$small" --chunk 64,128 --db none.db
+[ ! -e none.db ] || die "a refusal left a database behind"
+
 # A base of one's own; failures are rows.
 expect 0 ablate kkt_solve --arch sm90 --backend fake:seed=3,fault=wrong --db c.db \
     --problem tokens=8192 --config chunk=64,couple=tf32,threads=256 --json

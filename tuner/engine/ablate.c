@@ -110,26 +110,37 @@ static bool find_best(kkt_space *space, kkt_values *out) {
     return found;
 }
 
-/* The model's best of a chunk size (0: of all), whose part of the space is walked through alone. */
+/* The part of a space that has one chunk size (0: all of it). */
+static kkt_status open_part(const kkt_session_options *options, const kkt_variant *variant,
+                            const kkt_values *problem, int64_t chunk, kkt_space **out,
+                            kkt_error *err) {
+    const kkt_kernel *kernel = options->kernel;
+    char fixed[64] = "";
+    if (chunk != 0 && kernel->chunk_param) {
+        snprintf(fixed, sizeof fixed, "%s=%lld", kernel->chunk_param, (long long)chunk);
+    }
+    return kkt_space_open(kernel, variant, problem, options->arch, options->device, fixed, out,
+                          err);
+}
+
+/* The model's best of a chunk size (0: of all). */
 static kkt_status best_predicted(const session *s, const task *t, int64_t chunk, kkt_values *out,
                                  kkt_error *err) {
-    char fixed[64] = "";
     kkt_space *space = NULL;
-    if (chunk != 0 && t->kernel->chunk_param) {
-        snprintf(fixed, sizeof fixed, "%s=%lld", t->kernel->chunk_param, (long long)chunk);
-    }
-    kkt_status status = kkt_space_open(t->kernel, t->variant, &t->problem, s->options->arch,
-                                       s->options->device, fixed, &space, err);
+    kkt_status status = open_part(s->options, t->variant, &t->problem, chunk, &space, err);
     if (status != KKT_OK) {
         return status;
     }
-    bool found = find_best(space, out);
+    char reason[240];
+    if (!find_best(space, out)) {
+        kkt_space_why_empty(space, reason, sizeof reason);
+        status = kkt_fail(err, KKT_ERR_MISSING, 0,
+                          "%s has no configuration that can be had on this problem and "
+                          "architecture%s: %s",
+                          t->kernel->name, chunk != 0 ? " with the chunk asked for" : "", reason);
+    }
     kkt_space_close(space);
-    return found ? KKT_OK
-                 : kkt_fail(err, KKT_ERR_MISSING, 0,
-                            "%s has no configuration that can be had on this problem and "
-                            "architecture%s",
-                            t->kernel->name, chunk != 0 ? " with the chunk asked for" : "");
+    return status;
 }
 
 static kkt_status parse_start(const kkt_ablate_options *options, const task *t, kkt_values *out,
@@ -365,6 +376,35 @@ static const kkt_variant *first_variant(const kkt_kernel *kernel) {
         }
     }
     return NULL;
+}
+
+kkt_status kkt_ablate_check_chunk(const kkt_ablate_options *options, kkt_error *err) {
+    const kkt_session_options *o = &options->session;
+    const kkt_kernel *kernel = o->kernel;
+    const kkt_variant *variant = options->variant ? options->variant : first_variant(kernel);
+    char reason[240] = "";
+    kkt_values problem;
+    kkt_space *space = NULL;
+    kkt_point point;
+    kkt_status status = kkt_kernel_problem_parse(
+        kernel, o->problem ? o->problem : kernel->default_problems[0], &problem, err);
+    if (status != KKT_OK) {
+        return status;
+    }
+    if (!kkt_kernel_problem_valid(kernel, &problem, reason, sizeof reason)) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s", reason);
+    }
+    status = open_part(o, variant, &problem, options->chunk, &space, err);
+    if (status == KKT_OK && !kkt_space_next(space, NULL, NULL, &point)) {
+        kkt_space_why_empty(space, reason, sizeof reason);
+        status = kkt_fail(err, KKT_ERR_MISSING, 0,
+                          "no configuration of %s in the style %s can be had at %s=%lld on this "
+                          "problem: %s",
+                          kernel->name, kkt_style_get(variant->style)->name, kernel->chunk_param,
+                          (long long)options->chunk, reason);
+    }
+    kkt_space_close(space);
+    return status;
 }
 
 kkt_status kkt_ablate_run(const kkt_ablate_options *options, kkt_db *db, kkt_compile_pool *pool,

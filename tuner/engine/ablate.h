@@ -33,6 +33,11 @@ typedef struct kkt_ablate_result {
     kkt_session_summary summary; /* `tier` of the base; counts of this call alone */
 } kkt_ablate_result;
 
+/* Whether the problem can be had at `options->chunk` at all; no database is needed.
+ * KKT_ERR_MISSING: no configuration of the style can be launched so, and why; KKT_ERR_INPUT: the
+ * problem is none, or the style has no such chunk. */
+kkt_status kkt_ablate_check_chunk(const kkt_ablate_options *options, kkt_error *err);
+
 /* Can be interrupted like a session, and goes on where it stopped: what is known of a candidate is
  * reused, and all are timed again together unless all were. `backend_type` NULL: nothing is timed;
  * recordings, compilation and predictions serve. KKT_ERR_INPUT: problem or base cannot be had;

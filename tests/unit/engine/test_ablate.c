@@ -299,8 +299,36 @@ static void refuses_what_cannot_be_had(void **state) {
     r.arch = "sm75"; /* has no asynchronous copies */
     assert_int_equal(ablate(&r, &out, &error), KKT_ERR_MISSING);
     assert_non_null(strstr(error.message, "with the chunk asked for"));
+    assert_non_null(strstr(error.message, "sm75 has neither cp.async"));
     assert_int_equal(runs_of(db), 0);
     kkt_db_close(db);
+}
+
+static kkt_status check_chunk(const char *style, const char *problem, int64_t chunk,
+                              kkt_error *error) {
+    kkt_ablate_options o = {.chunk = chunk};
+    o.session.problem = problem;
+    o.session.arch = kkt_arch_find("sm90");
+    o.session.device = kkt_device_first(o.session.arch);
+    assert_int_equal(kkt_kernel_parse("gdn_fwd", &o.session.kernel, NULL), KKT_OK);
+    o.variant = kkt_kernel_variant(o.session.kernel, kkt_style_find(style)->id);
+    return kkt_ablate_check_chunk(&o, error);
+}
+
+/* What a base needs is known before any work, and said by its cause. */
+static void knows_which_chunks_can_be_had(void **state) {
+    (void)state;
+    kkt_error error;
+    for (int64_t chunk = 16; chunk <= 64; chunk *= 2) {
+        assert_int_equal(check_chunk("warp_specialized", "tokens=8192", chunk, &error), KKT_OK);
+    }
+    assert_int_equal(check_chunk("warp_specialized", "tokens=8192", 128, &error), KKT_ERR_MISSING);
+    assert_non_null(strstr(error.message, "warp_specialized can be had at chunk=128"));
+    assert_non_null(strstr(error.message, "holds 320 registers"));
+    assert_int_equal(check_chunk("warp_specialized", "tokens=8192", 17, &error), KKT_ERR_INPUT);
+    assert_non_null(strstr(error.message, "17"));
+    assert_int_equal(check_chunk("fragment", "heads_k=3,heads_v=4", 64, &error), KKT_ERR_INPUT);
+    assert_non_null(strstr(error.message, "heads_v 4 is no multiple of heads_k 3"));
 }
 
 int main(void) {
@@ -313,6 +341,7 @@ int main(void) {
         cmocka_unit_test(predicts_without_a_backend),
         cmocka_unit_test(chooses_the_base),
         cmocka_unit_test(refuses_what_cannot_be_had),
+        cmocka_unit_test(knows_which_chunks_can_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
