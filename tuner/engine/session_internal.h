@@ -29,7 +29,7 @@ typedef struct task {
     int memory;       /* its search's number in its variant's memory; 0: it has not begun */
     int64_t tried;    /* candidates of its search so far */
     contest *contest; /* NULL: it is left out */
-    bool left_out;                /* it calls a library that is not there: nothing is run of it */
+    bool left_out;    /* it calls a library that is not there: nothing is run of it */
 } task;
 
 /* A search of a task, or one of the two parts of it. */
