@@ -47,21 +47,31 @@ static int64_t declared_total(const kkt_footprint *fp) {
     return total;
 }
 
+/* A thread of one role: what it would take, and what it may have. */
+typedef struct share {
+    double tables, demand, least; /* with fewer than `least` it spills */
+    int limit;
+} share;
+
+static share share_of(const kkt_footprint *fp, int r, int cap) {
+    const kkt_role *role = &fp->roles[r];
+    share out = {.tables = role_table_bytes(fp, r) / 4 / role->threads,
+                 .limit = role->declared_registers > 0 ? role->declared_registers : cap};
+    out.demand = out.tables + role->extra_registers + kkt_style_get(fp->style)->register_overhead;
+    out.least = role->least_registers > 0 ? role->least_registers : out.demand;
+    return out;
+}
+
 /* Demand of the roles against what each may have. */
 static void predict_demand(const kkt_footprint *fp, int cap, kkt_prediction *out) {
-    double overhead = kkt_style_get(fp->style)->register_overhead;
     out->table_registers = out->register_demand = 0;
     out->spills = out->at_the_cap = false;
     for (int r = 0; r < fp->role_count; ++r) {
-        const kkt_role *role = &fp->roles[r];
-        double tables = role_table_bytes(fp, r) / 4 / role->threads;
-        double demand = tables + role->extra_registers + overhead;
-        int limit = role->declared_registers > 0 ? role->declared_registers : cap;
-        double least = role->least_registers > 0 ? role->least_registers : demand;
-        out->spills = out->spills || least > limit;
-        out->at_the_cap = out->at_the_cap || role->enough_registers > limit;
-        out->table_registers = fmax(out->table_registers, tables);
-        out->register_demand = fmax(out->register_demand, demand);
+        const share s = share_of(fp, r, cap);
+        out->spills = out->spills || s.least > s.limit;
+        out->at_the_cap = out->at_the_cap || fp->roles[r].enough_registers > s.limit;
+        out->table_registers = fmax(out->table_registers, s.tables);
+        out->register_demand = fmax(out->register_demand, s.demand);
     }
     out->at_the_cap = out->at_the_cap && !out->spills;
 }
@@ -161,6 +171,29 @@ static void infeasible_reason(const kkt_footprint *fp, const kkt_arch *arch,
                  (long long)prediction->registers * fp->threads);
 }
 
+/* Which role spills, the one that lacks most, by its own figures: the launch's are others. */
+static void spill_reason(const kkt_footprint *fp, const kkt_arch *arch, char *out, size_t size) {
+    const int cap = register_cap(fp, arch);
+    double lacked = 0, wanted = 0;
+    int which = 0, limit = 0;
+    for (int r = 0; r < fp->role_count; ++r) {
+        const share s = share_of(fp, r, cap);
+        const double most = fmax(s.least, s.demand);
+        if (s.least > s.limit && most - s.limit > lacked) {
+            lacked = most - s.limit;
+            wanted = most;
+            which = r;
+            limit = s.limit;
+        }
+    }
+    if (fp->role_count == 1)
+        snprintf(out, size, "; spills: it wants %.0f registers a thread and has %d", ceil(wanted),
+                 limit);
+    else
+        snprintf(out, size, "; spills: role '%.20s' wants %.0f registers a thread and has %d",
+                 fp->roles[which].name, ceil(wanted), limit);
+}
+
 void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
                            const kkt_device *device, const kkt_prediction *prediction, char *out,
                            size_t size) {
@@ -175,8 +208,7 @@ void kkt_prediction_reason(const kkt_footprint *footprint, const kkt_arch *arch,
         snprintf(spill, sizeof spill, "; at its limit of registers: it may spill up to %d bytes",
                  KKT_CAP_SPILL_BYTES);
     if (prediction->spills)
-        snprintf(spill, sizeof spill, "; spills: it wants %.0f registers a thread and has %d",
-                 prediction->register_demand, prediction->registers);
+        spill_reason(footprint, arch, spill, sizeof spill);
     snprintf(out, size,
              "%s%s takes the time (%.1f us predicted, at least %.1f us on %s); %d block%s per SM, "
              "another is stopped by %s%s",

@@ -229,6 +229,38 @@ static void test_role_declarations(void **state) {
     assert_true(p.spills && p.infeasible == KKT_FEASIBLE);
 }
 
+/* Of several roles the one that spills is named, with its own figures and not the launch's. */
+static void test_spilling_role(void **state) {
+    (void)state;
+    const kkt_arch *arch = kkt_arch_find("sm90");
+    kkt_footprint fp = {.style = KKT_STYLE_WARP_SPECIALIZED,
+                        .tokens = 1,
+                        .blocks = 1,
+                        .chunks_per_block = 1,
+                        .threads = 384};
+    char reason[400];
+    kkt_role *state_role = kkt_footprint_role(&fp, "state", 256);
+    kkt_role *service = kkt_footprint_role(&fp, "service", 128);
+    state_role->declared_registers = 232;
+    state_role->extra_registers = 128;
+    service->declared_registers = 32;
+    service->least_registers = 37;
+    kkt_prediction p = predict(&fp, "h200");
+    assert_true(p.spills && p.register_demand < p.registers);
+    kkt_prediction_reason(&fp, arch, kkt_device_first(arch), &p, reason, sizeof reason);
+    assert_non_null(strstr(reason, "role 'service' wants 37 registers a thread and has 32"));
+    state_role->extra_registers = 240; /* it lacks more */
+    p = predict(&fp, "h200");
+    kkt_prediction_reason(&fp, arch, kkt_device_first(arch), &p, reason, sizeof reason);
+    assert_non_null(strstr(reason, "role 'state' wants 264 registers a thread and has 232"));
+    /* One role alone has what the launch gives a thread. */
+    fp.role_count = 1;
+    fp.roles[0] = (kkt_role){.name = "all", .threads = 384, .extra_registers = 200};
+    p = predict(&fp, "h200");
+    kkt_prediction_reason(&fp, arch, kkt_device_first(arch), &p, reason, sizeof reason);
+    assert_non_null(strstr(reason, "; spills: it wants 224 registers a thread and has 168"));
+}
+
 /* Launch bounds: 1024 threads can have 64 registers each, 256 threads of 4 blocks too. */
 static void test_launch_bounds(void **state) {
     (void)state;
@@ -494,6 +526,7 @@ int main(void) {
         cmocka_unit_test(test_fragment_registers),
         cmocka_unit_test(test_role_registers),
         cmocka_unit_test(test_role_declarations),
+        cmocka_unit_test(test_spilling_role),
         cmocka_unit_test(test_launch_bounds),
         cmocka_unit_test(test_at_the_cap),
         cmocka_unit_test(test_infeasible_and_reasons),
