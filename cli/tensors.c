@@ -341,6 +341,19 @@ static kkt_status given_keys(const kkt_tensor_request *request, kkt_values *prob
     return status;
 }
 
+/* A file that is not there leaves the keys that follow from it at their defaults, and what these do
+ * not fit is not the cause. */
+static kkt_status check_present(const kkt_tensor_request *request, const kkt_values *problem,
+                                const tensor_file *files, char *const *paths, kkt_error *err) {
+    kkt_tensor shapes[KKT_TENSORS_MAX];
+    const int count = request->kernel->tensors(problem, request->config, shapes);
+    for (int i = 0; i < count; i++)
+        if (shapes[i].role == KKT_TENSOR_INPUT && !shapes[i].optional && !files[i].found)
+            return kkt_fail(err, KKT_ERR_INPUT, 0, "tensor %s is missing: there is no %s",
+                            shapes[i].name, paths[i]);
+    return KKT_OK;
+}
+
 static kkt_status take_all(const kkt_tensor_request *request, const kkt_values *problem,
                            tensor_file *files, kkt_host_tensors *out, kkt_error *err) {
     kkt_tensor shapes[KKT_TENSORS_MAX];
@@ -352,9 +365,6 @@ static kkt_status take_all(const kkt_tensor_request *request, const kkt_values *
         out->t[i].tensor = shapes[i];
         if (files[i].found)
             status = take(&shapes[i], &files[i], request->exact, u2_is_bf16, &out->t[i], err);
-        else if (shapes[i].role == KKT_TENSOR_INPUT && !shapes[i].optional)
-            status = kkt_fail(err, KKT_ERR_INPUT, 0, "tensor %s is missing: there is no %s",
-                              shapes[i].name, files[i].path);
     }
     return status;
 }
@@ -380,6 +390,8 @@ kkt_status kkt_tensors_read(const kkt_tensor_request *request, kkt_values *probl
         status = infer_keys(request, given, files, count, problem, err);
     if (status == KKT_OK && request->kernel->problem_canonical)
         request->kernel->problem_canonical(problem);
+    if (status == KKT_OK)
+        status = check_present(request, problem, files, paths, err);
     char reason[200];
     if (status == KKT_OK &&
         !kkt_kernel_problem_valid(request->kernel, problem, reason, sizeof reason))

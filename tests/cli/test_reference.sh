@@ -157,6 +157,10 @@ END
 # One line that names the tensor and what is expected.
 cp gated/* bad
 refuses 2 "tensor k is missing: there is no long/../k.npy" reference kkt_solve --in long/.. --out out
+# What the others' shapes then do not fit, the default's 16 key heads, is not the cause.
+mkdir keyless
+python3 -c 'from npy import *; save("keyless/beta.npy", (90, 4), [0.5] * 360)'
+refuses 2 "tensor k is missing: there is no keyless/k.npy" reference kkt_solve --in keyless --out out
 rm bad/g.npy
 refuses 2 "tensor g is missing" reference kkt_solve --in bad --out out --problem gated=1
 python3 - <<'END'
