@@ -11,12 +11,25 @@ typedef struct census {
     char first[200]; /* what is wrong with the first */
 } census;
 
+/* Tables are of one architecture and device, by the names that the program has for them. */
+static bool place_known(const kkt_identity *id) {
+    const kkt_arch *arch = kkt_arch_find(id->arch);
+    const kkt_device *device = NULL;
+    return arch && strcmp(arch->name, id->arch) == 0 &&
+           kkt_device_parse(id->device, arch, &device, NULL) == KKT_OK &&
+           strcmp(device->name, id->device) == 0;
+}
+
 /* Whether all names are known; `why` else gets what is not. */
 static bool known(const kkt_identity *id, char *why, size_t size) {
     const kkt_kernel *kernel;
     const kkt_variant *variant;
     kkt_values problem, config;
     kkt_error error = {0};
+    if (!place_known(id)) {
+        snprintf(why, size, "architecture '%.40s', device '%.60s'", id->arch, id->device);
+        return false;
+    }
     if (!kkt_modelled_find(id->kernel, id->style, &kernel, &variant)) {
         snprintf(why, size, "kernel '%.60s', style '%.60s'", id->kernel, id->style);
         return false;

@@ -1,5 +1,5 @@
-/* Names in a database that this program does not have: a database outlives kernels, styles and
- * values, so that they are no damage; what they name is in no table. */
+/* Names in a database that this program does not have: a database outlives devices, kernels, styles
+ * and values, so that they are no damage; what they name is in no table. */
 #ifndef KKT_CLI_DB_NAMES_H
 #define KKT_CLI_DB_NAMES_H
 

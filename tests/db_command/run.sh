@@ -79,6 +79,11 @@ sed 's/chunk=16/chunk=48/' good.jsonl >value.jsonl
 expect 0 "2 of 2 candidates have names" import names.db value.jsonl
 expect 0 "names.db: sound" check names.db
 expect 0 "'chunk' cannot be '48'" import value.db value.jsonl
+# Another program's device, too: no table is of it.
+sed 's/"device":"h200"/"device":"h999"/' good.jsonl >device.jsonl
+expect 0 "1 of 1 candidates have names that this kkttune does not know" import device.db device.jsonl
+expect 0 "(the first: architecture 'sm90', device 'h999')" check device.db
+expect 0 "device.db: sound" check device.db
 expect 2 "given twice" info kkttune.db --db other.db
 expect 2 "unknown action 'frob'" frob
 expect 2 "needs ACTION"
