@@ -225,6 +225,10 @@ void kkt_gdn_score(const kkt_values *problem, const kkt_region *region, const do
 
 /* ---- what variants share ---- */
 
+/* Chunks of 16, 32, 64 and 128 tokens as rows of a table: 0 to 3. What lies between two is the next
+ * larger one's, what is larger the last one's. */
+enum { KKT_GDN_CHUNKS = 4 };
+int kkt_gdn_chunk_index(int64_t chunk);
 /* False with the reason where the architecture lacks what all of them use: cp.async, and mma.sync
  * of m16n8k16 in bf16. */
 bool kkt_gdn_has_tensor_copies(const kkt_arch *arch, char *reason, size_t size);

@@ -57,12 +57,14 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
 
 /* ---- registers ---- */
 
-enum { STRIPS = 4, SHARES = 5, FIRST_SHARE = 8 };
+enum { SHARES = 5, FIRST_SHARE = 8 };
+/* As registers of a thread: more than any has, so that it spills or may; fewer than any has. */
+enum { NEVER_ENOUGH = 256, ALWAYS_ENOUGH = 1 };
 
 /* What the compiler takes beside the operands of a warp's rows of Q, which are dk / 4 registers: o,
  * P's operands, those of K, h and V' in flight, and addresses. A row a chunk of 16, 32, 64, 128; a
  * column 8, 16, 32, 64, 128 registers of o. As NVRTC 13.0 compiled 200 variants for sm_90a. */
-static const short beside_q[STRIPS][SHARES] = {
+static const short beside_q[KKT_GDN_CHUNKS][SHARES] = {
     {32, 44, 72, 104, 220}, {40, 48, 84, 131, 255}, {48, 61, 92, 141, 255}, {56, 85, 93, 178, 255}};
 
 /* More or fewer by the head: a long one's operands of K and h come in more steps ahead, but for one
@@ -76,9 +78,8 @@ static int64_t of_head(int64_t dk, int row, int column) {
 }
 
 static void set_registers(kkt_footprint *fp, const int64_t *c, int64_t dk, int64_t o) {
-    int row = 0, column = 0;
-    while (row < STRIPS - 1 && c[CHUNK] > 16 << row)
-        row++;
+    const int row = kkt_gdn_chunk_index(c[CHUNK]);
+    int column = 0;
     while (column < SHARES - 1 && o > FIRST_SHARE << column)
         column++;
     const int64_t q = dk / 4;
@@ -87,8 +88,8 @@ static void set_registers(kkt_footprint *fp, const int64_t *c, int64_t dk, int64
      * compiler tries for 56 or 64 registers in all, where that makes room for another warp. */
     const bool spills = column == SHARES - 1 && row > 0;
     const bool may = row == 0 && column == 0 && c[STAGES] == 1 && dk >= 128;
-    fp->roles[0].least_registers = spills ? 256 : 1;
-    fp->roles[0].enough_registers = may ? 256 : 0;
+    fp->roles[0].least_registers = spills ? NEVER_ENOUGH : ALWAYS_ENOUGH;
+    fp->roles[0].enough_registers = spills || may ? NEVER_ENOUGH : ALWAYS_ENOUGH;
 }
 
 /* ---- instructions ---- */

@@ -67,7 +67,7 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
 /* ---- registers ---- */
 
 enum { NEVER, PERHAPS, ALWAYS };
-enum { HEADS = 4, CHUNKS = 4, LIMIT_ABOVE_256 = 168 };
+enum { HEADS = 4, CHUNKS = KKT_GDN_CHUNKS, LIMIT_ABOVE_256 = 168 };
 
 /* What the compiler takes of 255, and whether it spills then; the same of 168, where a block has
  * more than eight warps. */
@@ -164,7 +164,7 @@ static const short elsewhere[2][2][2][CHUNKS] = {
 enum { LITTLE = 160 };
 
 static expected as_compiled(const int64_t *c, int64_t dk, int threads) {
-    const int64_t chunk = c[CHUNK] / 32 - c[CHUNK] / 128; /* 16, 32, 64, 128: 0 to 3 */
+    const int chunk = kkt_gdn_chunk_index(c[CHUNK]);
     const int head = dk <= 64 ? 0 : dk <= 96 ? 1 : dk <= 128 ? 2 : 3;
     const compiled *of = &table[head][c[WARP_DV] / 16 - 1][c[WRITER]][chunk];
     if (threads > 256)
@@ -193,7 +193,8 @@ static expected as_expected(const int64_t *c, const kkt_attention *a, const kkt_
     if (arch->major == 9)
         return e;
     if (a->dk == 128) {
-        const int64_t chunk = c[CHUNK] / 32 - c[CHUNK] / 128, wide = c[WARP_DV] / 16 - 1;
+        const int chunk = kkt_gdn_chunk_index(c[CHUNK]);
+        const int64_t wide = c[WARP_DV] / 16 - 1;
         const double limit = threads > 256 ? LIMIT_ABOVE_256 : 255;
         e.taken = fmin(elsewhere[arch->major > 9][wide][c[WRITER]][chunk], limit);
     }

@@ -300,7 +300,7 @@ void kkt_gdn_mma_row_registers(kkt_footprint *fp, const kkt_gdn_mma *m, const kk
         if (!m->given_t)
             kkt_gdn_register_table(fp, "a", rows, m->chunk, 0);
     }
-    kkt_gdn_mma_row_demand(fp, m, &form);
+    kkt_gdn_mma_rows_demand(fp, m, &form);
     count_rows(m, in_shared, substitute, fp);
 }
 

@@ -33,14 +33,14 @@ double kkt_gdn_mma_values(const kkt_gdn_mma *m);
 double kkt_gdn_mma_chain_live(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
 double kkt_gdn_mma_rows_live(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
 
-/* Registers that the compiler takes where nothing limits it; above 255 where it would take more
- * (mma_taken.c). */
+/* Registers that the compiler takes where nothing limits it (mma_taken.c). Up to sm_90 that is
+ * above 255 where it would take more; from sm_100 on it is never above 249. */
 double kkt_gdn_mma_chain_taken(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
 double kkt_gdn_mma_rows_taken(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
 
 /* Fill what the footprint's one role takes beyond the tables already listed, and with how many it
  * spills. */
 void kkt_gdn_mma_chain_demand(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
-void kkt_gdn_mma_row_demand(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
+void kkt_gdn_mma_rows_demand(kkt_footprint *fp, const kkt_gdn_mma *m, const kkt_gdn_mma_form *f);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { CHUNKS = 4, MOST = 255 };
+enum { CHUNKS = KKT_GDN_CHUNKS, NEAR_THE_MOST = 249 };
 
 /* Of the fragment style. Arrays: at chunks of 16, 32, 64, 128. */
 typedef struct rows_fit {
@@ -16,6 +16,7 @@ typedef struct rows_fit {
     short substitute[CHUNKS];  /* more (or fewer) where V' is substituted */
     short two_warps[CHUNKS];   /* where two warps share the rows, ... */
     short eight_warps[CHUNKS]; /* ... or eight: of scores or tables each has more, or fewer */
+    short least;               /* that any takes, for its copies; 0: not known */
 } rows_fit;
 
 /* Of the pipelined style; chunks of 128 take all that there is. */
@@ -25,6 +26,9 @@ typedef struct chain_fit {
     short two_warps[CHUNKS], eight_warps[CHUNKS];
     short two_warps_ahead; /* two warps at chunk 32, each of which makes two blocks of scores, and
                               loads a chunk ahead meanwhile */
+    short two_warps_t;     /* these with T given, a ring of two slots and long heads: T's copies
+                              come on top, all at once (four variants in tests/golden); 0
+                              where one address and offsets do */
 } chain_fit;
 
 /* [given T] */
@@ -41,7 +45,8 @@ static const fits table[KKT_GDN_ISA_COUNT] = {
                                   .one_stage = {0, -16, -5, 0},
                                   .two_warps = {-16, -4, 0, 0},
                                   .eight_warps = {0, 0, -9, 0},
-                                  .two_warps_ahead = 13},
+                                  .two_warps_ahead = 13,
+                                  .two_warps_t = 40},
                         .in_registers = {{.state = 1.07,
                                           .values = 1.05,
                                           .at = {92, 121, 167, 233},
@@ -69,12 +74,14 @@ static const fits table[KKT_GDN_ISA_COUNT] = {
                                   .one_stage = {-6, -12, -8, 0},
                                   .two_warps = {-4, 7, 0, 0},
                                   .eight_warps = {0, -4, -15, 0},
-                                  .two_warps_ahead = 10},
+                                  .two_warps_ahead = 10,
+                                  .two_warps_t = 18},
                         .in_registers = {{.state = 0.9,
                                           .values = 0.94,
                                           .at = {96, 120, 169, 233},
                                           .substitute = {4, -4, -4, 0},
-                                          .two_warps = {0, 0, 20, 0}},
+                                          .two_warps = {0, 0, 20, 0},
+                                          .least = 132},
                                          {.state = 1,
                                           .values = 1.43,
                                           .at = {120, 112, 155, 224},
@@ -84,12 +91,14 @@ static const fits table[KKT_GDN_ISA_COUNT] = {
                                        .at = {83, 112, 146, 219},
                                        .substitute = {0, 0, 4, 0},
                                        .two_warps = {0, 0, 13, 0},
-                                       .eight_warps = {-4, 0, -16, 0}},
+                                       .eight_warps = {-4, 0, -16, 0},
+                                       .least = 122},
                                       {.state = 1.06,
                                        .values = 1.63,
                                        .at = {61, 79, 102, 215},
                                        .two_warps = {0, 0, 16, 0},
-                                       .eight_warps = {5, 0, -5, -26}}}},
+                                       .eight_warps = {5, 0, -5, -26},
+                                       .least = 118}}},
     [KKT_GDN_ISA_100] =
         {.chain = {.state = {0.69, 0.74, 0.61, 1},
                    .values = 0.36,
@@ -141,79 +150,85 @@ static const fits table[KKT_GDN_ISA_COUNT] = {
                                         .eight_warps = {6, -6, -7, 0}}}},
 };
 
-static int chunk_index(const kkt_gdn_mma *m) {
-    return m->chunk <= 16 ? 0 : m->chunk <= 32 ? 1 : m->chunk <= 64 ? 2 : 3;
-}
-
 static short of_warps(const kkt_gdn_mma *m, const short *two, const short *eight) {
-    const int at = chunk_index(m);
+    const int at = kkt_gdn_chunk_index(m->chunk);
     return m->warps == 2 ? two[at] : m->warps == 8 ? eight[at] : (short)0;
 }
 
 /* From sm_100 on what does not spill stays a little below the most. */
 static double below_the_most(const kkt_gdn_mma_form *f, double taken) {
-    return f->isa >= KKT_GDN_ISA_100 ? fmin(taken, MOST - 6) : taken;
+    return f->isa >= KKT_GDN_ISA_100 ? fmin(taken, NEAR_THE_MOST) : taken;
 }
 
 /* ---- pipelined ---- */
 
 /* The transposed state on its way from and to memory: an address of two registers beside each
- * element, as the compiler lays it out up to sm_90; later it has one address and offsets. Where
- * that is more than there is, it goes in parts. What comes beside it hangs on how the output of the
- * last chunk is addressed. */
+ * element, as the compiler lays it out up to sm_90; later it has one address and offsets. */
+enum { WITH_ADDRESS = 3, BESIDE_ADDRESSES = 9 };
+
+/* 64 registers of the state take 201, the next larger states 297 and 393, more than there is: they
+ * go in parts, and take what they do at the least by how V' comes of X. Of 143 variants for sm_80
+ * to sm_90 with a state of 128, in tests/golden: 49 with T given, 54 substituted, 40 with the
+ * inverse. */
+enum { WHOLE_AT_MOST = 210, PARTS_GIVEN_T = 252, PARTS_SUBSTITUTE = 248, PARTS_INVERSE = 247 };
+
+/* What comes beside the whole state on sm_90, small chunks and no inverse, hangs on how the output
+ * of the last chunk is addressed. In tests/golden, states of 48 and 64: 24 variants with all
+ * columns in a block, 22 with some, of more than 32, and 23 with 32 or fewer. */
+enum { ALL_COLUMNS = 9, WIDE_COLUMNS = 21, NARROW = 32 };
+
 static double state_addresses(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
-    const double all = 3 * kkt_gdn_mma_state(m) + 9;
+    const double all = WITH_ADDRESS * kkt_gdn_mma_state(m) + BESIDE_ADDRESSES;
     if (f->isa >= KKT_GDN_ISA_100)
         return 0;
-    if (all > 210)
-        return fmin(all, m->given_t ? 252 : f->substitute ? 248 : 247);
+    if (all > WHOLE_AT_MOST)
+        return fmin(all, m->given_t      ? PARTS_GIVEN_T
+                         : f->substitute ? PARTS_SUBSTITUTE
+                                         : PARTS_INVERSE);
     const bool small = m->chunk == 16 || (m->chunk == 32 && f->stages > 1);
     if (f->isa < KKT_GDN_ISA_90 || !small || !(m->given_t || f->substitute))
         return all;
-    return all + (m->block_dv == m->dv ? 9 : m->block_dv > 32 ? 21 : 0);
+    return all + (m->block_dv == m->dv ? ALL_COLUMNS : m->block_dv > NARROW ? WIDE_COLUMNS : 0);
 }
 
 double kkt_gdn_mma_chain_taken(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
     const chain_fit *c = &table[f->isa].chain;
-    const int at = chunk_index(m);
+    const int at = kkt_gdn_chunk_index(m->chunk);
     double chunk = c->at[at] + c->state[at] * kkt_gdn_mma_state(m) +
                    c->values * kkt_gdn_mma_values(m) + (f->substitute ? c->substitute[at] : 0) +
                    (m->given_t ? c->given_t[at] : 0) + (f->stages == 1 ? c->one_stage[at] : 0) +
                    of_warps(m, c->two_warps, c->eight_warps);
     if (m->warps == 2 && m->chunk == 32 && f->stages > 1)
         chunk += c->two_warps_ahead;
-    /* With a ring of two slots T's copies come on top, all at once; not where one address and
-     * offsets do for them. */
-    if (m->warps == 2 && m->chunk == 32 && f->stages == 2 && m->given_t && f->isa < KKT_GDN_ISA_100)
-        chunk += m->dk < 128 ? 0 : f->isa < KKT_GDN_ISA_90 ? 40 : 18;
+    if (m->warps == 2 && m->chunk == 32 && f->stages == 2 && m->given_t && m->dk >= 128)
+        chunk += c->two_warps_t;
     if (m->chunk == 16)
-        chunk = fmin(chunk, MOST - 6);
+        chunk = fmin(chunk, NEAR_THE_MOST);
     return below_the_most(f, fmax(chunk, state_addresses(m, f)));
 }
 
 /* ---- fragment ---- */
 
-/* On sm_90, the least that a variant takes, for its copies; and where T's rows are kept in
- * registers at chunk 16, the state on its way with an address for each pair of elements. */
-static double rows_least(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
-    if (f->isa != KKT_GDN_ISA_90)
+/* On sm_90, where T's rows are kept in registers at chunk 16: the state on its way with an address
+ * of two registers for each pair of elements, and what goes beside it; all of it, or near. 20
+ * variants in tests/golden. */
+enum { WITH_HALF_ADDRESS = 2, BESIDE_HALF = 80, HALF_AT_MOST = 251 };
+
+static double rows_addresses(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
+    if (f->isa != KKT_GDN_ISA_90 || f->in_shared || !m->given_t || m->chunk != 16)
         return 0;
-    if (f->in_shared)
-        return m->given_t ? 118 : 122;
-    if (!m->given_t)
-        return 132;
-    return m->chunk == 16 ? fmin(2 * kkt_gdn_mma_state(m) + 80, 251) : 0;
+    return fmin(WITH_HALF_ADDRESS * kkt_gdn_mma_state(m) + BESIDE_HALF, HALF_AT_MOST);
 }
 
 double kkt_gdn_mma_rows_taken(const kkt_gdn_mma *m, const kkt_gdn_mma_form *f) {
     const rows_fit *r =
         &(f->in_shared ? table[f->isa].in_shared : table[f->isa].in_registers)[m->given_t];
-    const int at = chunk_index(m);
+    const int at = kkt_gdn_chunk_index(m->chunk);
     /* At chunk 128 with T given most is live while the scores are made, before V'. */
     const bool before_values = f->in_shared && m->given_t && m->chunk == 128;
     const double chunk = r->at[at] + r->state * kkt_gdn_mma_state(m) +
                          (before_values ? 0 : r->values * kkt_gdn_mma_values(m)) +
                          (f->substitute ? r->substitute[at] : 0) +
                          of_warps(m, r->two_warps, r->eight_warps);
-    return below_the_most(f, fmax(chunk, rows_least(m, f)));
+    return below_the_most(f, fmax(chunk, fmax(r->least, rows_addresses(m, f))));
 }

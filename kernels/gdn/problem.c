@@ -189,6 +189,13 @@ int kkt_gdn_list(const kkt_gdn_tensors *family, const kkt_values *problem, int64
 
 /* ---- what variants share ---- */
 
+int kkt_gdn_chunk_index(int64_t chunk) {
+    int index = 0;
+    while (index < KKT_GDN_CHUNKS - 1 && chunk > INT64_C(16) << index)
+        index++;
+    return index;
+}
+
 bool kkt_gdn_has_tensor_copies(const kkt_arch *arch, char *reason, size_t size) {
     if (arch->has_cp_async)
         return true;

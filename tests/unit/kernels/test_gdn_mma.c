@@ -161,12 +161,24 @@ static void tables_in_registers_spill_at_chunk_128(void **state) {
     }
 }
 
+/* Tables by the chunk have a row for each size that styles take. */
+static void chunks_are_rows_of_tables(void **state) {
+    (void)state;
+    static const struct {
+        int64_t chunk;
+        int row;
+    } chunks[] = {{1, 0}, {16, 0}, {17, 1}, {32, 1}, {48, 2}, {64, 2}, {65, 3}, {128, 3}, {256, 3}};
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++)
+        assert_int_equal(kkt_gdn_chunk_index(chunks[i].chunk), chunks[i].row);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_why_a_configuration_is_refused),
         cmocka_unit_test(shared_memory_is_what_the_tiles_take),
         cmocka_unit_test(t_is_read_on_and_below_the_diagonal),
         cmocka_unit_test(tables_in_registers_spill_at_chunk_128),
+        cmocka_unit_test(chunks_are_rows_of_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
