@@ -26,9 +26,13 @@ static void print_json(const kkt_lookup *found, const kkt_device *device, const 
         kkt_json_add_string(passed, "style", found->passed->style);
         kkt_json_add_string(passed, "problem", found->passed->problem);
         kkt_json_add_real(passed, "distance", found->passed_distance);
-        kkt_json_add_string(passed, "slower_on", found->slower->problem);
-        kkt_json_add_real(passed, "time_us", found->slower->time_us);
-        kkt_json_add_real(passed, "faster_us", found->faster->time_us);
+        if (found->slower != NULL) {
+            kkt_json_add_string(passed, "slower_on", found->slower->problem);
+            kkt_json_add_real(passed, "time_us", found->slower->time_us);
+            kkt_json_add_real(passed, "faster_us", found->faster->time_us);
+        } else {
+            kkt_json_add_real(passed, "predicted_us", found->passed_us);
+        }
     }
     if (pick != NULL) {
         kkt_json *model = kkt_json_add_object(root, "model_pick");
@@ -48,6 +52,18 @@ static void print_pick(const kkt_args *args, const kkt_entry *pick) {
         "compares them\n",
         pick->config, pick->style, pick->predicted_us, pick->kernel, kkt_args_get(args, "--arch"),
         named ? " --problem " : "", named ? problem : "");
+}
+
+static void print_passed(const kkt_lookup *found) {
+    if (found->passed == NULL)
+        return;
+    printf("passed over %s, distance %.3g from %s: ", found->passed->style, found->passed_distance,
+           found->passed->problem);
+    if (found->slower != NULL)
+        printf("on %s it takes %.4g us, %s %.4g\n", found->slower->problem, found->slower->time_us,
+               found->faster->style, found->faster->time_us);
+    else
+        printf("here its configuration is predicted to take %.4g us\n", found->passed_us);
 }
 
 static void print_text(const kkt_lookup *found, const kkt_device *device) {
@@ -73,11 +89,7 @@ static void print_text(const kkt_lookup *found, const kkt_device *device) {
                entry->calibrated ? "" : " (uncalibrated)");
     if (entry->limiter != NULL)
         printf("limiter     %s\n", entry->limiter);
-    if (found->passed != NULL)
-        printf("passed over %s, distance %.3g from %s: on %s it takes %.4g us, %s %.4g\n",
-               found->passed->style, found->passed_distance, found->passed->problem,
-               found->slower->problem, found->slower->time_us, found->faster->style,
-               found->faster->time_us);
+    print_passed(found);
 }
 
 /* Opens what is looked in: an export, the database named, the default one where it exists, or
@@ -179,7 +191,8 @@ const kkt_command kkt_cmd_lookup = {
     .details =
         "Tiers: exact (a result for this problem), nearest (measured for a similar one; the\n"
         "distance is the weighted sum of log2 ratios of the sizes; a farther one is taken where\n"
-        "its style is known to be faster), model, default.\n"
+        "its style is known to be faster, or the model says that it is much faster here), model,\n"
+        "default.\n"
         "Of a pipeline: its chunk size, its kernels' configurations at it, and the whole curve.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

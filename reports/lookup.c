@@ -14,47 +14,6 @@ const char *kkt_lookup_tier_name(kkt_lookup_tier tier) {
     return names[tier];
 }
 
-kkt_lookup_rule kkt_lookup_rule_of(const kkt_param *param) {
-    static const struct {
-        const char *key;
-        kkt_lookup_rule rule;
-    } rules[] = {{"batch", {1, false}},
-                 {"sequences", {1, false}},
-                 {"dk", {8, true}},
-                 {"dv", {8, true}},
-                 {"gated", {8, true}}};
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (strcmp(rules[i].key, param->name) == 0)
-            return rules[i].rule;
-    return (kkt_lookup_rule){2, param->names != NULL};
-}
-
-const kkt_lookup_quotient kkt_lookup_quotients[] = {{"heads_v", "heads_k"}, {NULL, NULL}};
-
-/* 4 to the power of the distance: products of quotients alone, so that the header, which has no
- * logarithm, compares the very same numbers. */
-static double apart(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
-    double out = 1;
-    for (size_t p = 0; p < kernel->problem.count; p++) {
-        int64_t x = a->v[p], y = b->v[p];
-        if (x == y)
-            continue;
-        if (kernel->problem.params[p].names != NULL)
-            return (double)INFINITY;
-        double ratio = x <= 0 || y <= 0 ? 2 : x > y ? (double)x / (double)y : (double)y / (double)x;
-        int halves = x <= 0 || y <= 0 ? 8 : kkt_lookup_rule_of(&kernel->problem.params[p]).halves;
-        double power = 1;
-        for (; halves > 0; halves--)
-            power *= ratio;
-        out *= power;
-    }
-    return out;
-}
-
-double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const kkt_values *b) {
-    return log2(apart(kernel, a, b)) / 2;
-}
-
 /* A result that may be given out. `entry` NULL: there is none. */
 typedef struct candidate {
     const kkt_entry *entry;
@@ -82,19 +41,41 @@ static bool read_config(const kkt_entry *entry, const char *text, const kkt_vari
     return kkt_params_parse(&(*variant)->params, text, config, NULL, NULL) == KKT_OK;
 }
 
-/* Whether a configuration of an entry's variant applies to the problem at hand and can launch. */
-static bool usable(const search *s, const kkt_entry *entry, const char *text) {
+/* What a configuration of an entry's variant is predicted to take on a problem, in us; infinite
+ * where it does not apply to it or cannot launch. */
+static double predicted_us(const search *s, const kkt_entry *entry, const char *text,
+                           const kkt_values *problem) {
     const kkt_variant *variant;
     kkt_values config;
     kkt_footprint footprint;
     kkt_prediction prediction;
     if (!read_config(entry, text, &variant, &config) ||
-        !variant->applicable(s->problem, &config, s->arch, NULL, 0))
-        return false;
+        !variant->applicable(problem, &config, s->arch, NULL, 0))
+        return (double)INFINITY;
     memset(&footprint, 0, sizeof footprint);
-    variant->footprint(s->problem, &config, s->arch, &footprint);
+    variant->footprint(problem, &config, s->arch, &footprint);
     kkt_predict(&footprint, s->arch, s->device, NULL, &prediction);
-    return prediction.infeasible == KKT_FEASIBLE;
+    return prediction.infeasible == KKT_FEASIBLE ? prediction.predicted_us : (double)INFINITY;
+}
+
+/* Whether a configuration of an entry's variant applies to the problem at hand and can launch. */
+static bool usable(const search *s, const kkt_entry *entry, const char *text) {
+    return isfinite(predicted_us(s, entry, text, s->problem));
+}
+
+/* How far a measured entry's time is from the model's on its own problem, as a factor; 1 where that
+ * cannot be told. What the model says of the same style on another problem is as far off, or so. */
+static double correction(const search *s, const kkt_entry *entry) {
+    kkt_values problem;
+    if (kkt_kernel_problem_parse(s->kernel, entry->problem, &problem, NULL) != KKT_OK)
+        return 1;
+    const double factor = entry->time_us / predicted_us(s, entry, entry->config, &problem);
+    return isfinite(factor) && factor > 0 ? factor : 1;
+}
+
+/* What a measured configuration is expected to take on the problem at hand. */
+static double expected_us(const search *s, const kkt_entry *entry) {
+    return correction(s, entry) * predicted_us(s, entry, entry->config, s->problem);
 }
 
 /* The same options make the same binary, whose registers are then known. */
@@ -240,6 +221,7 @@ static const kkt_entry *best_usable(const search *s, const kkt_view *view, const
 static bool common_ground(const search *s, const kkt_view *view, const kkt_entry *near,
                           const kkt_entry *far, contest *out) {
     double nearest = (double)INFINITY;
+    *out = (contest){NULL, NULL};
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *entry = &view->entries[i];
         if (strcmp(entry->style, far->style) != 0 || !kkt_entry_measured(entry))
@@ -255,7 +237,16 @@ static bool common_ground(const search *s, const kkt_view *view, const kkt_entry
             *out = at;
         }
     }
-    return isfinite(nearest);
+    return out->near != NULL && out->far != NULL;
+}
+
+/* Whether what decides between two styles on the problem where both are measured decides the
+ * problem at hand as well: what the model says of either changes from there to here, by as much as
+ * the styles' times there are apart at the most. */
+static bool holds_here(const search *s, const candidate *near, const candidate *far,
+                       const contest *at) {
+    return correction(s, at->far) * predicted_us(s, far->entry, far->entry->config, s->problem) <
+           correction(s, at->near) * predicted_us(s, near->entry, near->entry->config, s->problem);
 }
 
 /* Whether a style whose nearest result is farther than `near` is known to be faster. */
@@ -263,34 +254,35 @@ static bool known_faster(const search *s, const candidate *near, const candidate
                          contest *at) {
     return near->distance > 0 && far->distance > near->distance && far->view == near->view &&
            common_ground(s, near->view, near->entry, far->entry, at) &&
-           kkt_entry_known_faster(at->far, at->near);
+           kkt_entry_known_faster(at->far, at->near) && holds_here(s, near, far, at);
 }
 
 /* The nearest of the candidates that are left, which is then taken out; false where none is. */
-static bool take_nearest(const search *s, candidate *out) {
-    candidate *next = NULL;
+static bool take_nearest(const search *s, bool *taken, candidate *out) {
+    size_t next = s->kernel->variant_count;
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
-        candidate *c = &s->nearest[v];
-        if (c->entry != NULL &&
-            (next == NULL || c->distance < next->distance ||
-             (c->distance <= next->distance && kkt_entry_compare(c->entry, next->entry) < 0)))
-            next = c;
+        const candidate *c = &s->nearest[v], *best = &s->nearest[next];
+        if (c->entry != NULL && !taken[v] &&
+            (next == s->kernel->variant_count || c->distance < best->distance ||
+             (c->distance <= best->distance && kkt_entry_compare(c->entry, best->entry) < 0)))
+            next = v;
     }
-    if (next == NULL)
+    if (next == s->kernel->variant_count)
         return false;
-    *out = *next;
-    next->entry = NULL;
+    *out = s->nearest[next];
+    taken[next] = true;
     return true;
 }
 
 /* Of each style's nearest result the nearest one, which may be of the problem asked itself; one
  * that is farther where its style is known to be faster than that one's. */
-static candidate choose(const search *s, kkt_lookup *out) {
+static candidate choose(const search *s, kkt_arena *arena, kkt_lookup *out) {
+    bool *taken = kkt_arena_array(arena, s->kernel->variant_count, sizeof *taken);
     candidate best = {0}, next;
     contest at = {NULL, NULL};
-    if (!take_nearest(s, &best))
+    if (!take_nearest(s, taken, &best))
         return best;
-    while (take_nearest(s, &next))
+    while (take_nearest(s, taken, &next))
         if (known_faster(s, &best, &next, &at)) {
             out->passed = best.entry;
             out->passed_distance = best.distance;
@@ -301,19 +293,103 @@ static candidate choose(const search *s, kkt_lookup *out) {
     return best;
 }
 
+/* What the model likes best of a style at a chunk size, of what is not known to fail. */
+static bool modelled(const search *s, size_t variant, int64_t chunk, kkt_arena *arena,
+                     kkt_entry *out) {
+    return s->kernel->variants[variant]->library == NULL &&
+           kkt_failures_modelled(s->failures, s->kernel, s->kernel->variants[variant], s->arch,
+                                 s->device, s->problem, chunk, arena, out);
+}
+
 static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
     bool found = false;
     for (size_t v = 0; v < s->kernel->variant_count; v++) {
         kkt_entry entry;
-        if (s->kernel->variants[v]->library == NULL &&
-            kkt_failures_modelled(s->failures, s->kernel, s->kernel->variants[v], s->arch,
-                                  s->device, s->problem, s->chunk, arena, &entry) &&
+        if (modelled(s, v, s->chunk, arena, &entry) &&
             (!found || kkt_entry_compare(&entry, out) < 0)) {
             *out = entry;
             found = true;
         }
     }
     return found;
+}
+
+/* What the model's choice of a style is expected to take on the problem at hand; infinite where
+ * there is none. How far the model is off for another configuration counts within bounds. */
+static double style_us(const search *s, size_t variant, int64_t chunk, kkt_arena *arena,
+                       kkt_entry *pick) {
+    const kkt_entry *measured = s->nearest[variant].entry;
+    if (!modelled(s, variant, chunk, arena, pick) || pick->model_only)
+        return (double)INFINITY;
+    const double factor = measured != NULL ? correction(s, measured) : 1;
+    return pick->predicted_us * fmin(fmax(factor, 1 / KKT_LOOKUP_STYLE), KKT_LOOKUP_STYLE);
+}
+
+/* Whether a style is measured to be no slower than another one on some problem. */
+static bool seen_to_win(const search *s, const kkt_view *view, const char *style,
+                        const char *than) {
+    for (size_t i = 0; i < view->entry_count; i++) {
+        const kkt_entry *a = &view->entries[i];
+        for (size_t j = 0; j < view->entry_count && strcmp(a->kernel, s->kernel->name) == 0 &&
+                           strcmp(a->style, style) == 0 && kkt_entry_measured(a);
+             j++) {
+            const kkt_entry *b = &view->entries[j];
+            if (b->chunk == a->chunk && strcmp(b->style, than) == 0 &&
+                kkt_entry_compare_problem(a, b) == 0 && kkt_entry_rank(a) == kkt_entry_rank(b) &&
+                !kkt_entry_known_faster(b, a))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether another style is expected to be so much faster on the problem at hand than the one of a
+ * neighbour that this is not to be handed out: of it the model's choice (`pick`), and in `*v` its
+ * variant. A configuration that the model would not take says nothing against its style. */
+static bool other_style(const search *s, const candidate *neighbour, kkt_arena *arena,
+                        kkt_entry *pick, size_t *v) {
+    const kkt_entry *entry = neighbour->entry;
+    const size_t own = variant_of(s, entry);
+    double least = (double)INFINITY;
+    bool found = false;
+    kkt_entry other;
+    for (size_t i = 0; i < s->kernel->variant_count; i++) {
+        const double us = i == own ? (double)INFINITY : style_us(s, i, entry->chunk, arena, &other);
+        if (us < least) {
+            found = true;
+            least = us;
+            *pick = other;
+            *v = i;
+        }
+    }
+    if (!found)
+        return false;
+    const double factor = seen_to_win(s, neighbour->view, pick->style, entry->style)
+                              ? KKT_LOOKUP_STYLE
+                              : KKT_LOOKUP_STYLE_UNSEEN;
+    return fmin(expected_us(s, entry), style_us(s, own, entry->chunk, arena, &other)) >
+           factor * least;
+}
+
+/* A neighbour's style holds for its problem: whether it does here is the model's to say. What was
+ * chosen is passed over where it does not: for the nearest result of the other style, where that
+ * has about what the model would take, else for the model's own, which is then `*pick`. */
+static bool overrule(const search *s, kkt_arena *arena, candidate *best, kkt_entry *pick,
+                     kkt_lookup *out) {
+    size_t v = 0;
+    if (best->entry == NULL || best->distance <= 0 || !other_style(s, best, arena, pick, &v))
+        return false;
+    const candidate *other = &s->nearest[v];
+    out->passed = best->entry;
+    out->passed_distance = best->distance;
+    out->slower = out->faster = NULL;
+    out->passed_us = predicted_us(s, best->entry, best->entry->config, s->problem);
+    if (other->entry == NULL || other->entry->chunk != best->entry->chunk ||
+        predicted_us(s, other->entry, other->entry->config, s->problem) >
+            KKT_LOOKUP_SLOW * pick->predicted_us)
+        return true;
+    *best = *other;
+    return false;
 }
 
 static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
@@ -334,45 +410,6 @@ static void from_defaults(const search *s, kkt_arena *arena, kkt_entry *out) {
         out->reason = kkt_arena_strdup(arena, reason);
 }
 
-/* What a pipeline chose for the first problem of a kernel that has a view; else KKT_DEFAULT_CHUNK.
- */
-static int64_t standing_chunk(const kkt_view *views, size_t count, const kkt_kernel *kernel) {
-    for (size_t v = 0; v < count; v++)
-        for (size_t i = 0; i < views[v].standing_count; i++)
-            if (strcmp(views[v].standing[i].kernel, kernel->name) == 0)
-                return views[v].standing[i].chunk;
-    return KKT_DEFAULT_CHUNK;
-}
-
-/* The chunk to look for: the one asked, the standing one, or the kernel's own default. */
-static kkt_status choose_chunk(const kkt_kernel *kernel, int64_t asked, int64_t standing,
-                               int64_t *out, kkt_error *err) {
-    *out = 0;
-    if (kernel->chunk_param == NULL)
-        return asked == 0 ? KKT_OK
-                          : kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no chunk size", kernel->name);
-    const kkt_param_table *table = &kernel->variants[0]->params;
-    int index = kkt_params_find(table, kernel->chunk_param);
-    if (index < 0)
-        return KKT_OK;
-    const kkt_param *param = &table->params[index];
-    int64_t wanted = asked == 0 ? standing : asked;
-    kkt_text known = {0};
-    for (size_t i = 0; i < param->count; i++) {
-        if (param->values[i] == wanted)
-            *out = wanted;
-        kkt_text_printf(&known, "%s%lld", i == 0 ? "" : ", ", (long long)param->values[i]);
-    }
-    kkt_status status = KKT_OK;
-    if (*out == 0 && asked == 0)
-        *out = param->fallback;
-    else if (*out == 0)
-        status = kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no chunk size %lld; known: %s",
-                          kernel->name, (long long)asked, kkt_text_get(&known));
-    kkt_text_free(&known);
-    return status;
-}
-
 kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel *kernel,
                            const kkt_values *problem, int64_t chunk, const kkt_arch *arch,
                            const kkt_device *device, kkt_arena *arena, kkt_lookup *out,
@@ -387,8 +424,7 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
                 .asked = chunk != 0,
                 .failures = count > 0 && views[0].device == device ? views[0].failures : NULL,
                 .nearest = kkt_arena_array(arena, kernel->variant_count, sizeof *s.nearest)};
-    kkt_status status =
-        choose_chunk(kernel, chunk, standing_chunk(views, count, kernel), &s.chunk, err);
+    kkt_status status = kkt_lookup_chunk(views, count, kernel, chunk, &s.chunk, err);
     if (status != KKT_OK)
         return status;
     for (size_t v = 0; v < count; v++)
@@ -396,9 +432,14 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
             consider(&s, &views[v], result_at(&views[v], i));
     memset(out, 0, sizeof *out);
     out->failures = s.failures;
-    candidate best = choose(&s, out);
-    out->device = best.entry != NULL ? best.view->device : device;
-    if (best.entry != NULL) {
+    kkt_entry pick;
+    candidate best = choose(&s, arena, out);
+    const bool by_model = overrule(&s, arena, &best, &pick, out);
+    out->device = best.entry != NULL && !by_model ? best.view->device : device;
+    if (by_model) {
+        out->tier = KKT_LOOKUP_MODEL;
+        out->entry = pick;
+    } else if (best.entry != NULL) {
         out->tier = best.distance > 0 ? KKT_LOOKUP_NEAREST : KKT_LOOKUP_EXACT;
         out->distance = best.distance;
         out->entry = *best.entry;
@@ -424,31 +465,4 @@ bool kkt_lookup_model_pick(const kkt_lookup *found, const kkt_kernel *kernel,
                       .failures = found->failures};
     return found->tier == KKT_LOOKUP_NEAREST && from_model(&s, arena, out) &&
            found->entry.predicted_us > KKT_LOOKUP_SLOW * out->predicted_us;
-}
-
-kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,
-                            const kkt_device *device, const char *kernel, kkt_arena *arena,
-                            kkt_view **views, size_t *count, kkt_error *err) {
-    size_t devices;
-    const kkt_device *all = kkt_devices(&devices);
-    *views = kkt_arena_array(arena, devices + 1, sizeof **views);
-    kkt_status status =
-        kkt_view_make(db, freshness, arch, device, kernel, arena, &(*views)[0], err);
-    *count = 1;
-    for (size_t i = 0; i < devices && status == KKT_OK; i++)
-        if (&all[i] != device && strcmp(all[i].arch, arch->name) == 0)
-            status = kkt_view_make(db, freshness, arch, &all[i], kernel, arena,
-                                   &(*views)[(*count)++], err);
-    return status;
-}
-
-const kkt_device *kkt_lookup_own_device(kkt_view *views, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (views[i].measured + views[i].replayed > 0) {
-            kkt_view own = views[i];
-            memmove(views + 1, views, i * sizeof *views);
-            views[0] = own;
-            break;
-        }
-    return views[0].device;
 }

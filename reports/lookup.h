@@ -20,10 +20,12 @@ typedef struct kkt_lookup {
     kkt_entry entry; /* `problem` is the one the entry was found for, and its are time, interval,
                         error and energy. Launch, registers and prediction are those of the problem
                         asked; ties that do not apply to it are left out. */
-    /* A nearer result that was passed over, since its style is slower where both styles are
-     * measured (`slower`, `faster`: on one problem, the nearest such); NULL: none was. */
+    /* A result that was passed over; NULL: none was. Either a nearer one, since its style is slower
+     * where both styles are measured (`slower`, `faster`: on one problem, the nearest such), or one
+     * whose style is expected to be slower here by KKT_LOOKUP_STYLE or more; both are then NULL,
+     * and `passed_us` is what it is predicted to take on the problem asked. */
     const kkt_entry *passed, *slower, *faster;
-    double passed_distance;
+    double passed_distance, passed_us;
     const struct kkt_failures
         *failures; /* known on the device asked; of the views; NULL: none are */
 } kkt_lookup;
@@ -62,11 +64,20 @@ double kkt_lookup_distance(const kkt_kernel *kernel, const kkt_values *a, const 
 /* A neighbour's configuration whose prediction for the problem asked is above this multiple of the
  * model's best is shown with that one beside it. */
 #define KKT_LOOKUP_SLOW 1.1
+/* A neighbour's style is not handed out where another style is expected to be faster by this
+ * factor. Expected is what the model says of its choice for each style, times what the style's
+ * nearest measurement is off its own prediction. */
+#define KKT_LOOKUP_STYLE 1.3
+/* The same where no problem shows that other style to be as fast, where both are measured: the
+ * model may be wrong about either. */
+#define KKT_LOOKUP_STYLE_UNSEEN 2.0
 
 /* Looks in `views` (the first is the device's own; `count` may be 0: the model alone): for a result
  * of the problem asked, else for the nearest one of each style. Of these the nearest is taken,
  * unless a style whose nearest result is farther is known to be faster: at the nearest problem
- * where both are measured, with configurations that can be used for the problem asked. A view of a
+ * where both are measured, with configurations that can be used for the problem asked, and still by
+ * what the model says of these here. Where the model says that yet another style is much faster
+ * (KKT_LOOKUP_STYLE), that style's nearest result or the model's own choice is taken. A view of a
  * database offers all its results, one of an export the best alone. `chunk` 0:
  * the chunk size that stands for the problem that is found (kkt_view_chunk), else
  * KKT_DEFAULT_CHUNK, where the kernel has it. Strings of the entry live in the views or in `arena`.
@@ -82,6 +93,11 @@ kkt_status kkt_lookup_find(const kkt_view *views, size_t count, const kkt_kernel
 bool kkt_lookup_model_pick(const kkt_lookup *found, const kkt_kernel *kernel,
                            const kkt_values *problem, const kkt_arch *arch,
                            const kkt_device *device, kkt_arena *arena, kkt_entry *out);
+
+/* The chunk size to look for: the one asked, the one that stands for the kernel's first problem in
+ * the views, or the kernel's own default; 0 where it has none. KKT_ERR_INPUT: not one of its. */
+kkt_status kkt_lookup_chunk(const kkt_view *views, size_t count, const kkt_kernel *kernel,
+                            int64_t asked, int64_t *out, kkt_error *err);
 
 /* The views of all devices of an architecture, `device` first; returns their number. */
 kkt_status kkt_lookup_views(kkt_db *db, const kkt_freshness *freshness, const kkt_arch *arch,

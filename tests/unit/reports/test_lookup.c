@@ -117,7 +117,6 @@ static void test_nearest_is_of_the_problem_asked(void **state) {
     assert_int_equal(kkt_pair_integer(found.entry.config, "heads_per_block", 0), 1);
 }
 
-/* What is added from now on is of another kernel and style; all have one made-up hash. */
 /* A neighbour's configuration that the model would not take is shown with the model's own. */
 static void test_model_pick(void **state) {
     fixture *f = *state;
@@ -147,108 +146,6 @@ static void test_model_pick(void **state) {
     assert_int_equal(found.tier, KKT_LOOKUP_EXACT);
     assert_false(
         kkt_lookup_model_pick(&found, f->kernel, &problem, f->arch, f->device, f->arena, &pick));
-}
-
-static void turn_to(fixture *f, const char *kernel, kkt_style_id style) {
-    assert_int_equal(kkt_kernel_parse(kernel, &f->kernel, &f->error), KKT_OK);
-    f->variant = kkt_kernel_variant(f->kernel, style);
-    assert_non_null(f->variant);
-}
-
-static void assert_found(const kkt_lookup *found, const char *style, double time_us,
-                         const char *passed) {
-    assert_int_equal(found->tier, KKT_LOOKUP_NEAREST);
-    assert_string_equal(found->entry.style, style);
-    assert_int_equal(lround(found->entry.time_us), lround(time_us));
-    if (passed == NULL)
-        assert_null(found->passed);
-    else
-        assert_string_equal(found->passed->style, passed);
-}
-
-/* The nearest problem was tuned in the slower style alone: the faster one is known from another. */
-static void test_faster_style_is_farther(void **state) {
-    fixture *f = *state;
-    turn_to(f, "gemm", KKT_STYLE_FRAGMENT);
-    add_measured(f, "m=4095", "", 359, 360, 361);
-    turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
-    add_measured(f, "m=2048", "store=tma", 99, 100, 101);
-    kkt_view view = make_view(f);
-    kkt_lookup found = find(f, &view, "m=4094", 0); /* nobody knows which is faster */
-    assert_found(&found, "fragment", 360, NULL);
-
-    add_measured(f, "m=8192", "store=tma", 400, 401, 402); /* the nearest with both */
-    add_measured(f, "m=512", "store=tma", 60, 61, 62);     /* too small for this style */
-    turn_to(f, "gemm", KKT_STYLE_FRAGMENT);
-    add_measured(f, "m=8192", "", 720, 721, 722);
-    add_measured(f, "m=512", "", 40, 41, 42);
-    view = make_view(f);
-    found = find(f, &view, "m=4094", 0);
-    assert_found(&found, "warp_specialized", 100, "fragment");
-    assert_true(found.passed_distance > 0 && found.passed_distance < found.distance);
-    assert_int_equal(lround(found.slower->time_us), 721);
-    assert_int_equal(lround(found.faster->time_us), 401);
-    assert_int_equal(find(f, &view, "m=4095", 0).tier, KKT_LOOKUP_EXACT);
-    found = find(f, &view, "m=600", 0);
-    assert_found(&found, "fragment", 41, NULL);
-}
-
-static void add_stale(fixture *f, const char *problem, const char *config, double median) {
-    kkt_identity id = identity(f, problem, config);
-    add_run(f, &id, OLD_HASH, KKT_MEASURED, KKT_OUTCOME_OK, NULL, median - 1, median, median + 1);
-}
-
-/* A stale time and a fresh one do not say which style is faster, whichever of them is less. */
-static void test_stale_is_not_slower(void **state) {
-    fixture *f = *state;
-    turn_to(f, "gemm", KKT_STYLE_FRAGMENT);
-    add_measured(f, "m=4095", "", 359, 360, 361);
-    add_stale(f, "m=8192", "", 721);
-    turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
-    add_measured(f, "m=2048", "store=tma", 99, 100, 101);
-    add_measured(f, "m=8192", "store=tma", 800, 801, 802);
-    kkt_view view = make_view(f);
-    kkt_lookup found = find(f, &view, "m=4094", 0);
-    assert_found(&found, "fragment", 360, NULL);
-
-    /* A problem that is farther off has two fresh times, and they decide. */
-    add_measured(f, "m=16384", "store=tma", 790, 800, 810);
-    turn_to(f, "gemm", KKT_STYLE_FRAGMENT);
-    add_measured(f, "m=16384", "", 1490, 1500, 1510);
-    view = make_view(f);
-    found = find(f, &view, "m=4094", 0);
-    assert_found(&found, "warp_specialized", 100, "fragment");
-    assert_int_equal(lround(found.slower->time_us), 1500);
-    assert_int_equal(lround(found.faster->time_us), 800);
-}
-
-/* Where the best configuration of the nearest problem does not apply, its next best may. */
-static void test_next_best(void **state) {
-    fixture *f = *state;
-    turn_to(f, "gemm", KKT_STYLE_PIPELINED);
-    add_measured(f, "", "", 295, 296, 297);
-    turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
-    add_measured(f, "", "store=tma", 185, 186, 187);
-    add_measured(f, "", "store=warps,stages=3", 194, 195, 196);
-    add_measured(f, "", "store=warps,stages=2", 301, 302, 303);
-    kkt_view view = make_view(f);
-    kkt_lookup found = find(f, &view, "n=4095", 0); /* rows of c that TMA cannot store */
-    assert_found(&found, "warp_specialized", 195, NULL);
-    found = find(f, &view, "n=4160", 0);
-    assert_found(&found, "warp_specialized", 186, NULL);
-}
-
-/* A next best that is far behind is no guide: better the other style. */
-static void test_poor_next_best(void **state) {
-    fixture *f = *state;
-    turn_to(f, "gemm", KKT_STYLE_PIPELINED);
-    add_measured(f, "", "", 295, 296, 297);
-    turn_to(f, "gemm", KKT_STYLE_WARP_SPECIALIZED);
-    add_measured(f, "", "store=tma", 185, 186, 187);
-    add_measured(f, "", "store=warps,stages=2", 290, 291, 292);
-    kkt_view view = make_view(f);
-    kkt_lookup found = find(f, &view, "n=4095", 0);
-    assert_found(&found, "pipelined", 296, NULL);
 }
 
 /* Where nothing can launch: the kernel's defaults, marked as such. */
@@ -442,10 +339,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_lookup, setup, teardown),
         cmocka_unit_test_setup_teardown(test_model_pick, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nearest_is_of_the_problem_asked, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_faster_style_is_farther, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stale_is_not_slower, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next_best, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_poor_next_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_can_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_far_from_defaults, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tiles_are_large_enough, setup, teardown),
