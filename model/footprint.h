@@ -84,6 +84,7 @@ typedef struct kkt_footprint {
     kkt_step steps[KKT_FOOTPRINT_STEPS];
     double wait_cycles;        /* a chunk, of a warp for its own stores before it may go on, or of a
                                   block for a launch that walks no chunks */
+    double chain_wait_cycles;  /* of it, what lies in the chain of dependent steps, too */
     int64_t static_smem_bytes; /* beyond the buffers: barriers and small arrays declared static */
 
     /* Totals over the launch. */

@@ -65,10 +65,12 @@ typedef struct kkt_time_constants {
     double partition_exponent; /* n warps of a partition take n to this from one instruction to the
                                   next, where a footprint says instruction_cycles */
     double spill_instructions; /* of a register that does not fit, a chunk, waiting counted in */
-    double overlap;            /* exponent p of (sum of t^p)^(1/p): infinite where resources
-                                  overlap wholly, 1 where each waits for the others */
-    bool calibrated;           /* fitted on measurements of this very device */
-    const char *source;        /* one line: where they come from */
+    double squeeze_instructions; /* the same of one that the compiler does without where it is held
+                                    to fewer, and yet does not spill */
+    double overlap;              /* exponent p of (sum of t^p)^(1/p): infinite where resources
+                                    overlap wholly, 1 where each waits for the others */
+    bool calibrated;             /* fitted on measurements of this very device */
+    const char *source;          /* one line: where they come from */
 } kkt_time_constants;
 
 void kkt_time_defaults(const kkt_arch *arch, const kkt_device *device, kkt_time_constants *out);

@@ -39,8 +39,8 @@ static double largest(const double *values, int count, int *at) {
  * kkt_solve that differ in `persistent` alone, line_cycles by those that differ in `carveout`.
  * tests/unit/engine/test_time_model.c shows the errors that are left. fp32_efficiency was set by
  * hand; the latencies of steps are usual ones. counted_issue_efficiency and partition_exponent: 37
- * timed configurations of gdn_wu; spill_instructions: 138 of gdn_fwd and gdn_fwd_t with mma.sync.
- * Where a device has no row of its own, these serve to rank. */
+ * timed configurations of gdn_wu; spill_ and squeeze_instructions: 138 of gdn_fwd and gdn_fwd_t
+ * with mma.sync. Where a device has no row of its own, these serve to rank. */
 static const kkt_time_constants fitted = {
     .l2_efficiency = 0.68,
     .smem_efficiency = 0.83,
@@ -68,6 +68,7 @@ static const kkt_time_constants fitted = {
     .instruction_cycles = 11.4,
     .partition_exponent = 0.4,
     .spill_instructions = 10,
+    .squeeze_instructions = 0.5,
     .overlap = 4.8,
 };
 
@@ -191,7 +192,7 @@ static double lower_bound(const kkt_footprint *fp, const kkt_arch *arch, const k
 
 /* Cycles of a block from its first load to its last store, by its dependent steps. */
 static double chain_cycles(const kkt_footprint *fp, const kkt_time_constants *k) {
-    double chain = 0, load = 0;
+    double chain = fp->chain_wait_cycles, load = 0;
     for (int i = 0; i < fp->step_count; ++i) {
         const kkt_step *step = &fp->steps[i];
         if (step->kind == KKT_STEP_GLOBAL_LOAD)
@@ -233,9 +234,10 @@ static double issue_share(const kkt_footprint *fp, const kkt_time_constants *k) 
 static double spill_instructions(const kkt_footprint *fp, const kkt_prediction *prediction,
                                  const kkt_time_constants *k) {
     double excess = prediction->register_demand - prediction->registers;
-    if (fp->instruction_cycles <= 0 || !prediction->spills || excess <= 0)
+    if (fp->instruction_cycles <= 0 || excess <= 0)
         return 0;
-    return k->spill_instructions * excess * (double)fp->chunks_per_block;
+    return (prediction->spills ? k->spill_instructions : k->squeeze_instructions) * excess *
+           (double)fp->chunks_per_block;
 }
 
 /* The same by what its warps issue, one instruction after the other. */

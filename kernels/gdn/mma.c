@@ -226,6 +226,10 @@ static void add_system(const kkt_gdn_mma *m, double rows, bool substitute, count
 #define RING_COPY_INSTRUCTIONS 7.0
 #define TILE_COPY_INSTRUCTIONS 30.0
 
+/* Of a ring's slot, whose address is no mere parity with more than two: 0 to 140 a stage, by pairs
+ * of configurations that differ in their stages alone. */
+#define SLOT_INSTRUCTIONS 30.0
+
 /* Checked with an H200's counters at chunk 64, dk 128 and 8 warps: 1,186 instructions and 640
  * passes a warp and chunk are 1,176 and 667 here. With one stage the chunk's own copies are waited
  * for at once. */
@@ -244,6 +248,7 @@ static void count_chain(const kkt_gdn_mma *m, bool substitute, int64_t stages, k
         n.loads -= blocks;
         add_system(m, rows, substitute, &n);
     }
+    n.others += SLOT_INSTRUCTIONS * (double)(stages > 2 ? stages - 2 : 0);
     add_counts(m, &n, RING_COPY_INSTRUCTIONS, fp);
     fp->instruction_cycles = CHAIN_INSTRUCTION_CYCLES;
     fp->wait_cycles = stages > 1 ? 0 : CHAIN_LOAD_CYCLES;

@@ -366,10 +366,30 @@ static double instructions(const sizes *s, bool t_beta) {
 
 /* A ring of two stages is refilled too late to be there when it is wanted. Per token of a chunk,
  * from gdn_fwd_t on an H200 with two stages and with three: 45 us more at C = 64, 50 at 32 and 44
- * at 16, of 8192 tokens. With a solver before it the chain does not wait for loads. */
+ * at 16, of 8192 tokens. With a solver before it the chain waits for the solver rather than for
+ * loads: 16 us more of gdn_fwd at C = 64. */
 #define REFILL_CYCLES 11.0
+#define FUSED_REFILL_CYCLES 4.0
 static double refill_cycles(const sizes *s) {
-    return !s->fused && s->stages == 2 ? REFILL_CYCLES * (double)s->chunk : 0;
+    const double each = s->fused ? FUSED_REFILL_CYCLES : REFILL_CYCLES;
+    return s->stages == 2 ? each * (double)s->chunk : 0;
+}
+
+/* Of T without beta the columns' factors are read from their table, a few in each lane, and V'
+ * waits for that. Of gdn_fwd_t on an H200, 200, 390 and 450 cycles a chunk of 16, 32 and 64. */
+static double beta_cycles(const sizes *s) {
+    return 100 + 6.0 * (double)s->chunk;
+}
+
+/* What the gate warp spills it waits for before the tables are there: some per cent at most. */
+#define SERVICE_SPILL_CYCLES 60.0
+
+static void add_waits(const sizes *s, bool t_beta, kkt_footprint *out) {
+    const bool beta = s->fused || !t_beta;
+    const bool spills = (double)s->service_registers < service_registers(s, beta);
+    out->chain_wait_cycles =
+        (!s->fused && beta ? beta_cycles(s) : 0) + (spills ? SERVICE_SPILL_CYCLES : 0);
+    out->wait_cycles = out->chain_wait_cycles + refill_cycles(s);
 }
 
 void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, bool fused,
@@ -391,7 +411,7 @@ void kkt_gdn_ws_footprint(const kkt_values *problem, const kkt_values *config, b
     out->smem_wavefronts = chunks * asked_passes(&s, t_beta);
     out->wgmma_wavefronts = chunks * wgmma_passes(&s);
     out->instructions = chunks * instructions(&s, t_beta);
-    out->wait_cycles = refill_cycles(&s);
+    add_waits(&s, t_beta, out);
 }
 
 /* ---- compiling and launching ---- */
