@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/data_folder.h"
 #include "db/recording.h"
 
@@ -138,4 +139,19 @@ kkt_status kkt_backend_choice_make(kkt_backend_choice *c, kkt_error *err) {
     c->replay = true;
     note_replay(c, why);
     return KKT_OK;
+}
+
+kkt_status kkt_backend_choice_try_recordings(const kkt_backend_choice *c, const char *db_path,
+                                             kkt_error *err) {
+    if (!c->replay || !c->reference_folder || kkt_file_exists(db_path)) {
+        return KKT_OK;
+    }
+    kkt_db *db = NULL;
+    int64_t rows = 0;
+    kkt_status status = kkt_db_open(":memory:", KKT_DB_WRITE, &db, err);
+    if (status == KKT_OK) {
+        status = kkt_recording_import_folder(db, c->reference_folder, c->arch->name, &rows, err);
+    }
+    kkt_db_close(db);
+    return status;
 }

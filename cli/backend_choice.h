@@ -25,6 +25,10 @@ kkt_status kkt_backend_choice_check(const kkt_args *args, kkt_error *err);
  * are filled by the caller. KKT_ERR_INPUT: no such backend; KKT_ERR_ENVIRONMENT: it was asked for
  * and cannot be had. Drop it in any case. */
 kkt_status kkt_backend_choice_make(kkt_backend_choice *choice, kkt_error *err);
+/* Where `db_path` is no file yet and recordings will serve: reads them into memory, so that a
+ * refused one leaves no empty database behind. */
+kkt_status kkt_backend_choice_try_recordings(const kkt_backend_choice *choice, const char *db_path,
+                                             kkt_error *err);
 /* Prints that line: on standard output, or on standard error where that is for JSON. */
 void kkt_backend_choice_say(const kkt_backend_choice *choice);
 void kkt_backend_choice_drop(kkt_backend_choice *choice);

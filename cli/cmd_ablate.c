@@ -212,7 +212,7 @@ static void on_note(void *context, const char *line) {
 
 static kkt_status prepare(job *j, kkt_error *err) {
     kkt_session_options *o = &j->options.session;
-    const char *db = kkt_args_get(j->args, "--db");
+    const char *db = kkt_args_has(j->args, "--db") ? kkt_args_get(j->args, "--db") : "kkttune.db";
     kkt_status status;
     if ((status = parse_options(j, err)) || (status = kkt_backend_choice_check(j->args, err)) ||
         (status = check_out(j, err))) {
@@ -227,7 +227,8 @@ static kkt_status prepare(job *j, kkt_error *err) {
     }
     o->device = j->on.device;
     if ((status = keep_possible(j, err)) ||
-        (status = kkt_db_open(db ? db : "kkttune.db", KKT_DB_WRITE, &j->db, err)) ||
+        (status = kkt_backend_choice_try_recordings(&j->on, db, err)) ||
+        (status = kkt_db_open(db, KKT_DB_WRITE, &j->db, err)) ||
         (status = kkt_pool_open(kkt_args_get(j->args, "--cache"), 0, &j->pool, err))) {
         return status;
     }

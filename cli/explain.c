@@ -217,15 +217,26 @@ static void add_move(explain_query *q, const kkt_param *param, bool of_problem, 
     snprintf(move->reason, sizeof move->reason, "%s", point.reason);
 }
 
+/* Whether no listed number lies between two; lists begin with what is likely to serve. Names have
+ * no order but the list's. */
+static bool next_to(const kkt_param *param, int64_t a, int64_t b) {
+    const int64_t low = a < b ? a : b, high = a < b ? b : a;
+    size_t at_a = 0, at_b = 0;
+    for (size_t v = 0; v < param->count; v++) {
+        at_a = param->values[v] == a ? v : at_a;
+        at_b = param->values[v] == b ? v : at_b;
+        if (!param->names && param->values[v] > low && param->values[v] < high)
+            return false;
+    }
+    return a != b && (!param->names || at_a + 1 == at_b || at_b + 1 == at_a);
+}
+
 /* The listed values beside the present one. */
 static void add_neighbours(explain_query *q, const kkt_param *param, bool of_problem, size_t index,
                            int64_t value) {
-    for (size_t v = 0; v < param->count; v++) {
-        bool before = v + 1 < param->count && param->values[v + 1] == value;
-        bool after = v > 0 && param->values[v - 1] == value;
-        if (before || after)
+    for (size_t v = 0; v < param->count; v++)
+        if (next_to(param, value, param->values[v]))
             add_move(q, param, of_problem, index, param->values[v]);
-    }
 }
 
 /* Every parameter, and of the problem what shapes the kernel: listed keys, and the head dimensions

@@ -300,7 +300,7 @@ static kkt_status check(job *j, const kkt_kernel *kernel, const kkt_pipeline *pi
     return status;
 }
 
-/* The log and the database; a refused database leaves no new log behind. */
+/* The log and the database; a refused database or recording leaves no new one behind. */
 static kkt_status open_files(job *j, kkt_error *err) {
     const char *log = kkt_args_get(j->args, "--log");
     bool new_log = log && !kkt_file_exists(log);
@@ -308,7 +308,11 @@ static kkt_status open_files(job *j, kkt_error *err) {
     if (status != KKT_OK) {
         return status;
     }
-    status = kkt_db_open(option_or(j->args, "--db", "kkttune.db"), KKT_DB_WRITE, &j->db, err);
+    const char *path = option_or(j->args, "--db", "kkttune.db");
+    status = kkt_backend_choice_try_recordings(&j->on, path, err);
+    if (status == KKT_OK) {
+        status = kkt_db_open(path, KKT_DB_WRITE, &j->db, err);
+    }
     if (status != KKT_OK && new_log) {
         unlink(log);
     }

@@ -27,6 +27,7 @@ const kkt_kernel *const *kkt_kernels(size_t *count) {
 kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error *err) {
     size_t count = 0;
     const kkt_kernel *const *kernels = kkt_kernels(&count);
+    const kkt_pipeline *pipeline = kkt_pipeline_find(name);
     kkt_text known = {0};
     for (size_t i = 0; i < count; i++) {
         if (strcmp(kernels[i]->name, name) == 0) {
@@ -36,11 +37,16 @@ kkt_status kkt_kernel_parse(const char *name, const kkt_kernel **out, kkt_error 
         }
         kkt_text_printf(&known, "%s%s", i ? ", " : "", kernels[i]->name);
     }
-    kkt_status status =
-        kkt_fail(err, KKT_ERR_INPUT, 0,
-                 kkt_pipeline_find(name) ? "'%.64s' is a pipeline, not a kernel; known kernels: %s"
-                                         : "unknown kernel '%.64s'; known kernels: %s",
-                 name, kkt_text_get(&known));
+    if (pipeline) {
+        kkt_text_free(&known);
+        for (size_t m = 0; pipeline->members[m]; m++) {
+            kkt_text_printf(&known, "%s%s", m ? ", " : "", pipeline->members[m]);
+        }
+    }
+    kkt_status status = kkt_fail(err, KKT_ERR_INPUT, 0,
+                                 pipeline ? "'%.64s' is a pipeline, not a kernel; its kernels: %s"
+                                          : "unknown kernel '%.64s'; known kernels: %s",
+                                 name, kkt_text_get(&known));
     kkt_text_free(&known);
     return status;
 }

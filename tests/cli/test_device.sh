@@ -37,6 +37,17 @@ all_on h100 "NVIDIA H100 80GB HBM3"
 expect 0 "${run[@]}"
 json 'd["device"] == "NVIDIA H100 80GB HBM3" and d["device_id"] == "h100"'
 
+# A refused recording leaves no database behind.
+mkdir broken
+head -c 100000 "$tests/../../db/reference/sm90_h200.jsonl" >broken/sm90_h200.jsonl
+export KKTTUNE_REFERENCE=$work/broken
+for command in "tune kkt_solve" "ablate kkt_solve --chunk 64"; do
+    # shellcheck disable=SC2086 # words are wanted
+    expect 2 $command --arch sm90 --backend replay --db fresh.db --cache cache
+    has "$err" "sm90_h200.jsonl"
+    [ ! -e fresh.db ] || die "$command left a database behind"
+done
+
 # A name is a name.
 export KKTTUNE_REFERENCE=$tests/../../db/reference
 expect 0 model --arch sm90 --device h20 --chunk 64 --json

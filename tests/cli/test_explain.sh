@@ -41,6 +41,10 @@ json '("threads", "256", "other_limiter") in {(m["name"], m["to"], m["verdict"])
 json 'd["compiled"] is None or d["compiled"]["registers"] > 0'
 expect 0 explain gdn_fwd --arch sm89 --config chunk=128,block_dv=64
 has "$out" "101376"
+# Numbers have neighbours by size, in whatever order they are listed (segments: 9, 5, 3, 17).
+expect 0 explain gdn_fwd_t --arch sm90 --style context_parallel --json
+json '{m["to"] for m in d["moves"] if m["name"] == "segments"} == {"5", "17"}'
+json '{m["to"] for m in d["moves"] if m["name"] == "first_eighths"} == {"6", "8"}'
 
 expect 0 "${ask[@]}"
 has "$out" "What breaks first"
