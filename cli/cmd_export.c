@@ -1,8 +1,10 @@
 /* `kkttune export` and `kkttune report`: files from the database alone; no GPU, no compiler. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/header_print.h"
 #include "db/store.h"
 #include "kernels/kernel.h"
 #include "reports/report.h"
@@ -39,14 +41,18 @@ static kkt_status write_types(const kkt_args *args, const kkt_view *view, kkt_ar
         kkt_args_has(args, "--device")
             ? kkt_arena_printf(arena, "%s_%s", view->arch->name, view->device->name)
             : view->arch->name;
+    bool header = false;
     kkt_status status = KKT_OK;
     for (size_t i = 0; i < count && status == KKT_OK; i++) {
         const kkt_report_type *type;
         status = kkt_report_parse(names[i], &type, err);
+        header = header || strcmp(names[i], "header") == 0;
         if (status == KKT_OK)
             status = kkt_report_write(view, folder != NULL ? folder : "kkttune-out", suffix, type,
                                       note_file, w, err);
     }
+    if (status == KKT_OK && header)
+        kkt_header_print_left_out(view, NULL, stderr);
     if (status == KKT_ERR_ENVIRONMENT && err != NULL)
         return kkt_fail(err, status, err->native, "%s; --out names another folder", err->message);
     return status;

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/header_print.h"
 #include "cli/pipeline_print.h"
 #include "reports/baseline.h"
 #include "reports/curve.h"
@@ -323,6 +324,7 @@ void kkt_run_result_print(const kkt_run_result *r) {
     const kkt_session_counts *c = &r->summary->counts;
     print_best(r);
     print_macros(r->view, r->options->pipeline);
+    kkt_header_print_left_out(r->view, r->options->pipeline, stdout);
     print_untimed(r);
     print_baselines(r);
     if (!r->options->kernel) {

@@ -11,6 +11,7 @@
 #include "reports/canonical.h"
 #include "reports/curve.h"
 #include "reports/export/exporters.h"
+#include "reports/header_rows.h"
 #include "reports/lookup.h"
 #include "reports/modelled.h"
 
@@ -115,9 +116,11 @@ static void add_struct(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
                  "    int provenance; /* KKTTUNE_PREDICTED ... KKTTUNE_REPLAYED */\n"
                  "    int stale;      /* 1: its source, options or compiler have changed */\n"
                  "    double time_us; /* median; 0 where nothing was measured */\n"
-                 "    /* 0: another style is measured faster on this problem, at its chunk size; 1 "
-                 "also where\n"
-                 "     * their times do not compare: none here, or one of them stale or noisy. */\n"
+                 "    /* 0: another style is faster on this problem, at its chunk size: by their "
+                 "times, or, where\n"
+                 "     * this row has none, by far in what is predicted; 1 also where their times "
+                 "do not\n"
+                 "     * compare, for one is stale or noisy. */\n"
                  "    int fastest_style;\n} ");
     add_prefix(out, view, kernel);
     kkt_text_add(out, "_entry;\n");
@@ -145,17 +148,6 @@ static int64_t common_chunk(const kkt_view *view, const kkt_kernel *kernel,
     return common;
 }
 
-/* Whether no other style is known to be faster on an entry's problem, at its chunk size. */
-static bool fastest_style(const kkt_view *view, const kkt_entry *entry) {
-    for (size_t i = 0; i < view->entry_count; i++) {
-        const kkt_entry *other = &view->entries[i];
-        if (other->chunk == entry->chunk && kkt_entry_compare_problem(other, entry) == 0 &&
-            kkt_entry_known_faster(other, entry))
-            return false;
-    }
-    return true;
-}
-
 /* False: an entry that is no row, of another time's keys or values. */
 static bool read_row(const kkt_kernel *kernel, const kkt_variant *variant, const kkt_entry *entry,
                      kkt_values *problem, kkt_values *config) {
@@ -177,7 +169,7 @@ static bool add_row(kkt_text *out, const kkt_view *view, const kkt_kernel *kerne
     kkt_text_printf(out, "%d, %lld, %d, %d, %d, %.6f, %d},\n", entry->threads,
                     (long long)entry->smem_bytes, entry->registers, (int)entry->provenance,
                     entry->stale_reason != NULL, kkt_entry_measured(entry) ? entry->time_us : 0.0,
-                    fastest_style(view, entry));
+                    kkt_header_faster(view, entry) == NULL);
     return true;
 }
 
@@ -354,14 +346,10 @@ static void add_lookup(kkt_text *out, const kkt_view *view, const kkt_kernel *ke
 }
 
 static void add_kernel(kkt_text *out, const kkt_view *view, const kkt_kernel *kernel) {
-    const kkt_entry *standing = NULL;
-    for (size_t i = 0; i < view->entry_count && standing == NULL; i++)
-        if (strcmp(view->entries[i].kernel, kernel->name) == 0)
-            standing = kkt_view_standing(view, kernel->name, view->entries[i].problem, 0);
+    const kkt_entry *standing = kkt_header_standing(view, kernel->name);
     const kkt_kernel *found;
     const kkt_variant *variant;
-    if (standing == NULL || standing->model_only ||
-        !kkt_modelled_find(kernel->name, standing->style, &found, &variant))
+    if (standing == NULL || !kkt_modelled_find(kernel->name, standing->style, &found, &variant))
         return;
     kkt_text_printf(out, "\n/* ---- %s: %s ---- */\n", kernel->name, kernel->summary);
     add_macros(out, view, kernel, variant, standing);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "db/recording.h"
+#include "reports/header_rows.h"
 #include "reports/html_files.h"
 #include "schema.h"
 
@@ -335,13 +336,25 @@ static void test_fastest_style_of_a_row(void **state) {
     add_measured(f, "m=2048", "", 359, 360, 361);
     add_measured(f, "m=8192", "", 800, 801, 802);
     add_measured(f, "m=1024", "", 119, 120, 121);
+    add_measured(f, "m=4000,n=4000", "", 1.4, 1.5, 1.6); /* far below any prediction */
+    add_measured(f, "m=4000,n=4096", "", 9998, 9999, 10000);
     kkt_view view = make_view(f);
     kkt_text text = render(f, &view, "header");
     assert_non_null(strstr(text.data, "0, 500.000000, 1},"));
     assert_non_null(strstr(text.data, "0, 400.000000, 0},"));
     assert_non_null(strstr(text.data, "1, 721.000000, 1},")); /* 801 is fresh, not faster */
     assert_non_null(strstr(text.data, "0, 100.000000, 1},"));
+    int faster = 0, count = 0;
+    for (const char *row = text.data; (row = strstr(row, ", 0.000000, ")) != NULL; row++, count++)
+        faster += row[12] == '0'; /* rows without a time of their own */
+    assert_true(faster >= 1 && faster < count);
     kkt_text_free(&text);
+
+    /* What the header leaves out is told with the same rule. */
+    assert_string_equal(kkt_header_standing(&view, "gemm")->style, "fragment");
+    size_t left_out = kkt_header_left_out(&view, "gemm", "warp_specialized");
+    assert_true(left_out >= 2); /* m=2048 and m=4000,n=4000 */
+    assert_int_equal(kkt_header_left_out(&view, "gemm", "fragment"), 0);
 }
 
 static void test_html_is_self_contained(void **state) {
