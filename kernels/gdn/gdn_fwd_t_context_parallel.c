@@ -294,7 +294,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     (void)arch;
     kkt_gdn_ws_footprint(&rest.problem, &rest.config, false, out);
     const double all_chunks = (double)(s.chunks * s.sequences * s.heads);
-    const double with_o = out->instructions / (all_chunks * (double)(s.dv / COLUMNS));
+    const int64_t splits = s.dv / COLUMNS;
+    const double with_o = out->instructions / (all_chunks * (double)splits);
     out->style = KKT_STYLE_CONTEXT_PARALLEL;
     out->launches = 3;
     out->launch = 2;

@@ -163,7 +163,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     const double passes = products / (16 * 256) * 4 + (double)(chunk * a.dk * 2 * sharing) / 128;
     const double staged = (double)(chunk * block_dv * 2) / 128;
     out->smem_wavefronts = items * (passes + 2 * staged);
-    count_instructions(c, (double)a.dk, (double)(block_dv / sharing), items, out);
+    const int64_t columns = block_dv / sharing;
+    count_instructions(c, (double)a.dk, (double)columns, items, out);
     kkt_footprint_step(out, KKT_STEP_GLOBAL_LOAD, 1, 0);
     kkt_footprint_step(out, KKT_STEP_BARRIER, 2, 0);
     kkt_footprint_step(out, KKT_STEP_PRODUCT, 2, (double)a.dk);

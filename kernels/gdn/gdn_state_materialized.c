@@ -267,7 +267,8 @@ static double copy_instructions(const int64_t *c, int64_t dk) {
  * where they are alike each of them is now and then the slower one. */
 static void count_instructions(const int64_t *c, const kkt_attention *a, const kkt_arch *arch,
                                double items, kkt_footprint *out) {
-    const double warps = (double)(c[BLOCK_DV] / c[WARP_DV]);
+    const int64_t computing = c[BLOCK_DV] / c[WARP_DV];
+    const double warps = (double)computing;
     const double products = compute_instructions(c, a->dk);
     const double own =
         c[WRITER] == COMPUTE_WRITES ? OWN_UNIT_INSTRUCTIONS * units_out(c, a->dk, c[WARP_DV]) : 0;
@@ -277,7 +278,7 @@ static void count_instructions(const int64_t *c, const kkt_attention *a, const k
     const double longest = sqrt(sqrt(pow(copies, 4) + pow(computes, 4)));
     out->instructions = items * (warps * (products + own) + (double)c[COPY_WARPS] * copies);
     out->block_instructions = (double)out->chunks_per_block * warps * longest;
-    out->busy_warps = (int)warps;
+    out->busy_warps = (int)computing;
     out->instruction_cycles = STATE_INSTRUCTION_CYCLES;
     out->wait_cycles = SEEN_LATENCY_CYCLES / (double)(c[STAGES] - 1);
 }
