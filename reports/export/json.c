@@ -238,7 +238,7 @@ static void add_choice(const kkt_view *view, const kkt_entry *first, kkt_json *c
         kkt_text_printf(
             &why,
             "%s is one part of a pipeline that shares the chunk size, so its own time does "
-            "not choose it: C = %lld stands until a whole pipeline is timed",
+            "not choose it: C = %lld stands until a whole pipeline is timed at several C",
             first->kernel, (long long)standing->chunk);
     if (best != NULL && isfinite(curve_time(best)))
         kkt_text_printf(&why, "; alone it is fastest at C = %lld (%.4g us, %s)",

@@ -113,6 +113,7 @@ static void test_json_members(void **state) {
     assert_int_equal(best, 64);
     assert_int_equal(kkt_json_count(kkt_json_get(choice, "curve")), 4);
     assert_non_null(strstr(kkt_json_string(choice, "why"), "fastest at C = 32 (71 us, measured)"));
+    assert_non_null(strstr(kkt_json_string(choice, "why"), "pipeline is timed at several C;"));
     kkt_json_close(root);
     kkt_text_free(&text);
 }
