@@ -16,24 +16,33 @@ typedef struct finding {
     kkt_pipeline_kernels p;
     kkt_values problem;
     const kkt_curve *curve; /* NULL: no problem with a choice is near enough */
+    const kkt_curve *own;   /* of the very problem, where it has times; NULL: it has none */
     double distance;
     int64_t chunk;
-    bool on_curve; /* the curve has a point of that chunk size */
+    bool asked;                   /* the chunk size was named */
+    bool on_curve;                /* the curve has a point of that chunk size */
+    const kkt_curve_point *timed; /* that of the very problem at that chunk size; NULL: none is */
     size_t form;
     kkt_lookup members[KKT_MEMBERS_MAX];
 } finding;
 
-/* The nearest problem for which the pipeline has chosen. */
+/* The nearest problem for which the pipeline has chosen, and what was timed for the very one. */
 static void find_curve(const kkt_view *views, size_t count, finding *out) {
     for (size_t v = 0; v < count; v++) {
         for (size_t i = 0; i < views[v].curve_count; i++) {
             const kkt_curve *curve = &views[v].curves[i];
             kkt_values other;
-            if (curve->pipeline != out->p.pipeline || !curve->best) {
+            if (curve->pipeline != out->p.pipeline || curve->measured == 0) {
                 continue;
             }
             kkt_params_defaults(&out->p.whole->problem, &other);
             kkt_params_parse(&out->p.whole->problem, curve->problem, &other, NULL, NULL);
+            if (v == 0 && kkt_values_equal(&out->p.whole->problem, &out->problem, &other)) {
+                out->own = curve;
+            }
+            if (!curve->best) {
+                continue;
+            }
             double distance = kkt_lookup_distance(out->p.whole, &out->problem, &other) +
                               (v > 0 ? KKT_LOOKUP_OTHER_DEVICE : 0.0);
             if (distance <= KKT_LOOKUP_FAR && (!out->curve || distance < out->distance)) {
@@ -44,23 +53,36 @@ static void find_curve(const kkt_view *views, size_t count, finding *out) {
     }
 }
 
+static const kkt_curve_point *point_at(const kkt_curve *curve, int64_t chunk) {
+    for (size_t i = 0; curve && i < curve->count; i++) {
+        if (curve->points[i].chunk == chunk) {
+            return &curve->points[i];
+        }
+    }
+    return NULL;
+}
+
 /* Chunk size and form of what was found, else the default ones. */
 static kkt_status settle(const kkt_args *args, finding *out, kkt_error *err) {
     const char *text = kkt_args_get(args, "--chunk");
     int64_t asked = 0;
     char buffer[24];
-    const kkt_curve_point *point = out->curve ? out->curve->best : NULL;
+    const kkt_curve_point *point = out->curve ? out->curve->best : NULL, *at;
     if (text && !kkt_parse_i64(text, 1, 1 << 20, &asked)) {
         return kkt_fail(err, KKT_ERR_INPUT, 0, "--chunk '%s' is no chunk size", text);
     }
+    out->asked = asked != 0;
     out->on_curve = point && !asked;
-    for (size_t i = 0; asked && out->curve && i < out->curve->count; i++) {
-        if (out->curve->points[i].chunk == asked) {
-            point = &out->curve->points[i];
-            out->on_curve = true;
-        }
+    if (asked && (at = point_at(out->curve, asked)) != NULL) {
+        point = at;
+        out->on_curve = true;
     }
     out->chunk = asked ? asked : point ? point->chunk : KKT_DEFAULT_CHUNK;
+    /* What was timed for the very problem tells more than another problem's choice. */
+    if ((at = point_at(out->own, out->chunk)) != NULL && isfinite(at->time_us)) {
+        point = at;
+        out->timed = at;
+    }
     for (size_t f = 0; point && f < out->p.forms; f++) {
         if (strcmp(kkt_pipeline_form_name(&out->p, f, buffer), point->form) == 0) {
             out->form = f;
@@ -83,12 +105,14 @@ static kkt_status find_members(const kkt_view *views, size_t count, const kkt_ar
 }
 
 static const char *tier_of(const finding *found) {
-    return !found->on_curve      ? kkt_lookup_tier_name(KKT_LOOKUP_DEFAULT)
+    return found->timed          ? kkt_lookup_tier_name(KKT_LOOKUP_EXACT)
+           : !found->on_curve    ? kkt_lookup_tier_name(KKT_LOOKUP_DEFAULT)
            : found->distance > 0 ? kkt_lookup_tier_name(KKT_LOOKUP_NEAREST)
                                  : kkt_lookup_tier_name(KKT_LOOKUP_EXACT);
 }
 
 static void print_json(const finding *found, const kkt_device *device) {
+    char buffer[24];
     kkt_json *root = kkt_json_object();
     kkt_json_add_string(root, "schema", "kkttune.lookup/1");
     kkt_json_add_string(root, "arch", device->arch);
@@ -96,10 +120,14 @@ static void print_json(const finding *found, const kkt_device *device) {
     kkt_json_add_string(root, "device_id", device->name);
     kkt_json_add_string(root, "pipeline", found->p.pipeline->name);
     kkt_json_add_string(root, "tier", tier_of(found));
-    kkt_json_add_real(root, "distance", found->distance);
+    kkt_json_add_real(root, "distance", found->timed ? 0 : found->distance);
     kkt_json_add_int(root, "chunk", found->chunk);
+    kkt_json_add_string(root, "form", kkt_pipeline_form_name(&found->p, found->form, buffer));
     if (found->curve) {
         kkt_curve_add_json(found->curve, root, "choice");
+    }
+    if (found->own && found->own != found->curve) {
+        kkt_curve_add_json(found->own, root, "own");
     }
     kkt_json *members = kkt_json_add_array(root, "members");
     for (size_t m = 0; m < found->p.count; m++) {
@@ -115,11 +143,19 @@ static void print_json(const finding *found, const kkt_device *device) {
 }
 
 static void print_text(const finding *found) {
+    char buffer[24];
+    const char *form = kkt_pipeline_form_name(&found->p, found->form, buffer);
     printf("tier        %s", tier_of(found));
-    if (found->curve && found->distance > 0) {
+    const bool near = found->curve && found->distance > 0;
+    if (found->timed && near && !found->asked) {
+        printf(", at the chunk size of %s (distance %.3g)", found->curve->problem, found->distance);
+    } else if (!found->timed && near) {
         printf(", distance %.3g from %s", found->distance, found->curve->problem);
     }
     printf("\nchunk       %lld\n", (long long)found->chunk);
+    if (form[0] != '\0') {
+        printf("form        %s\n", form);
+    }
     for (size_t m = 0; m < found->p.count; m++) {
         const kkt_entry *entry = &found->members[m].entry;
         const bool unfit = found->members[m].tier == KKT_LOOKUP_DEFAULT;
@@ -127,6 +163,9 @@ static void print_text(const finding *found) {
                kkt_lookup_tier_name(found->members[m].tier),
                unfit ? ", nothing is known to run: " : "", unfit ? entry->reason : "",
                entry->config);
+    }
+    if (found->own && found->own != found->curve) {
+        kkt_curve_print(found->own);
     }
     if (found->curve) {
         kkt_curve_print(found->curve);

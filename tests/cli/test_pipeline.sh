@@ -34,6 +34,21 @@ for chunk in 16 128; do
     json 'all(m["entry"]["provenance"] == "measured" for m in d["members"])'
 done
 
+
+# What was timed for the very problem at one chunk size, which is no choice, is shown beside the
+# curve that another problem chose by.
+own=tokens=2048,heads_k=2,heads_v=4
+expect 0 tune gdn_t --arch sm90 --backend fake --problem $own --config chunk=64 --budget evals=20 \
+    --cache cache
+expect 0 "${find[@]}" --problem $own --chunk 64 --json
+json 'd["tier"] == "exact" and d["distance"] == 0 and d["form"] in ("t", "t_beta")'
+json 'd["own"]["problem"]["tokens"] == 2048 and d["choice"]["problem"]["tokens"] == 4096'
+json '[p["chunk"] for p in d["own"]["curve"] if "end_to_end_us" in p] == [64]'
+json '[p["form"] for p in d["own"]["curve"] if p["chunk"] == 64] == [d["form"]]'
+json 'all(m["entry"]["problem"]["t_form"] == d["form"] for m in d["members"])'
+expect 0 "${find[@]}" --problem $own --chunk 64
+has "$out" "gdn_t, heads_k=2,heads_v=4,tokens=2048"
+has "$out" $'tier        exact\nchunk       64\nform        t'
 refuses 2 "is no chunk size" "${find[@]}" --chunk many
 refuses 2 "has no chunk size 7" "${find[@]}" --chunk 7
 refuses 2 "no multiple of batch" "${find[@]}" --problem tokens=10,batch=3
