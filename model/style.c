@@ -47,8 +47,7 @@ static const kkt_style styles[] = {
         .id = KKT_STYLE_CONTEXT_PARALLEL,
         .name = "context_parallel",
         .summary = "segments of a sequence side by side, behind the first one and what they start "
-                   "from; for "
-                   "sequences and heads too few to fill the GPU",
+                   "from; for sequences and heads too few to fill the GPU",
         .first_limit = "SMs: the first launch is wider than the recurrence itself",
         .secondary = "shared memory per SM, and registers x threads",
         .register_overhead = 24,

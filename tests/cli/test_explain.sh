@@ -45,6 +45,10 @@ has "$out" "101376"
 expect 0 explain gdn_fwd_t --arch sm90 --style context_parallel --json
 json '{m["to"] for m in d["moves"] if m["name"] == "segments"} == {"5", "17"}'
 json '{m["to"] for m in d["moves"] if m["name"] == "first_eighths"} == {"6", "8"}'
+# Shared memory is that of the last launch; the second takes more.
+json 'd["predicted"]["smem_bytes"] == 186032 and d["predicted"]["most_smem_bytes"] == 226304'
+expect 0 explain gdn_fwd_t --arch sm90 --style context_parallel
+has "$out" "of the launch that takes most     226304"
 
 expect 0 "${ask[@]}"
 has "$out" "What breaks first"
