@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cli/lookup_pipeline.h"
+#include "cli/stale_print.h"
 #include "reports/lookup.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
@@ -164,6 +165,8 @@ static kkt_status run_kernel(const kkt_args *args, kkt_error *err) {
                                  err);
     if (status == KKT_OK)
         print_found(args, &found, kernel, &problem, arch, device, arena);
+    if (status == KKT_OK && count > 0)
+        kkt_stale_print(&views[0], kernel->name, NULL, stderr);
     kkt_db_close(db);
     kkt_arena_close(arena);
     return status;

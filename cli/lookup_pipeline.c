@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "cli/pipeline_print.h"
+#include "cli/stale_print.h"
 #include "reports/lookup.h"
 #include "reports/report.h"
 #include "tuner/engine/freshness.h"
@@ -227,6 +228,9 @@ kkt_status kkt_lookup_pipeline(const kkt_args *args, const kkt_pipeline *pipelin
         print_json(found, device);
     } else if (status == KKT_OK) {
         print_text(found);
+    }
+    if (status == KKT_OK && count > 0) {
+        kkt_stale_print(&views[0], NULL, pipeline, stderr);
     }
     kkt_db_close(db);
     kkt_arena_close(arena);

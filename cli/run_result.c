@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/header_print.h"
 #include "cli/pipeline_print.h"
+#include "cli/stale_print.h"
 #include "reports/baseline.h"
 #include "reports/curve.h"
 #include "reports/report.h"
@@ -303,6 +304,10 @@ void kkt_run_result_print_json(const kkt_run_result *r) {
     kkt_json_add_string(root, "device_id", r->options->device->name);
     kkt_json_add_string(root, "tier", kkt_tier_name(r->summary->tier));
     add_counts(root, &r->summary->counts);
+    kkt_json_add_int(root, "stale_times",
+                     (int64_t)kkt_stale_times(
+                         r->view, r->options->kernel != NULL ? r->options->kernel->name : NULL,
+                         r->options->pipeline, &(const char *){NULL}));
     kkt_json *best = kkt_json_add_array(root, "best");
     const kkt_entry *entry;
     best_rows rows = best_begin(r);
@@ -330,6 +335,8 @@ void kkt_run_result_print(const kkt_run_result *r) {
     if (!r->options->kernel) {
         kkt_pipelines_print(r->view, r->options->pipeline, r->options->problem);
     }
+    kkt_stale_print(r->view, r->options->kernel != NULL ? r->options->kernel->name : NULL,
+                    r->options->pipeline, stdout);
     const bool made_up = r->view->made_up && r->summary->tier == KKT_TIER_MEASURED;
     printf("tier %s", made_up ? "fake" : kkt_tier_name(r->summary->tier));
     if (r->summary->tier == KKT_TIER_MEASURED || r->summary->tier == KKT_TIER_REPLAYED) {

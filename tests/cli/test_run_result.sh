@@ -17,7 +17,12 @@ expect 0 "${run[@]}" --problem tokens=1024
 [[ $(sed -n 2p .out) == *"provenance  style  "* && $(sed -n 3p .out) == *" materialized "* ]] ||
     die "the style of a result is not told"
 has "$out" "tier replayed, all of it stale (kernel source changed: 000000000000 then, "
+grep -E '^[0-9]+ stored times are stale \(kernel source changed: 0' .out | grep -q 'with --revalidate' ||
+    die "stale times are not counted"
+expect 0 lookup kkt_solve --arch sm90
+has "$err" " stored times are stale (kernel source changed: 000000000000 then, "
 expect 0 "${run[@]}" --problem tokens=1024 --json
+json 'd["stale_times"] > 100'
 json 'd["best"][0]["problem"]["tokens"] == 1024 and len(d["best"]) > 5'
 json 'd["tier"] == "replayed"'
 
@@ -25,6 +30,7 @@ json 'd["tier"] == "replayed"'
 expect 0 tune kkt_solve --arch sm90 --backend fake --budget evals=2 --cache cache --db fresh.db \
     --problem tokens=512
 has "$out" "tier fake: "
+[[ $out != *stale* ]] || die "nothing is stale"
 has "$out" "  fake  "
 [[ $out != *measured* ]] || die "a fake time is called measured"
 expect 0 lookup kkt_solve --arch sm90 --db fresh.db --problem tokens=512 --chunk "$(python3 -c '
