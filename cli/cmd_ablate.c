@@ -90,10 +90,10 @@ static kkt_status choose_variant(job *j, kkt_error *err) {
 
 /* With the values that the style has; NULL: there is no such parameter. */
 static const kkt_param *chunk_param(const job *j) {
-    const kkt_param_table *table = &j->options.variant->params;
-    const char *name = j->options.session.kernel->chunk_param;
-    int index = name ? kkt_params_find(table, name) : -1;
-    return index < 0 ? NULL : &table->params[index];
+    const kkt_variant *variant = j->options.variant;
+    const char *name = variant ? j->options.session.kernel->chunk_param : NULL;
+    int index = name ? kkt_params_find(&variant->params, name) : -1;
+    return index < 0 ? NULL : &variant->params.params[index];
 }
 
 static kkt_status check_chunk(const kkt_param *param, int64_t value, kkt_error *err) {
