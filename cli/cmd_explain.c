@@ -93,6 +93,9 @@ static kkt_status run(const kkt_args *args, kkt_error *err) {
         status = explain_compile(&query, kkt_args_get(args, "--cache"), err);
     if (status != KKT_OK)
         return status;
+    explain_launches(&query);
+    if (!kkt_args_has(args, "--style"))
+        explain_faster_style(&query);
     explain_limits(&query);
     explain_moves(&query);
     if (kkt_args_has(args, "--json"))

@@ -59,6 +59,13 @@ typedef struct explain_query {
     char compiler[32];
     char compile_note[EXPLAIN_REASON]; /* why it is not compiled */
     explain_limit limits[KKT_OCCUPANCY_LIMITS];
+    kkt_plan plan;           /* launch_count 0: it cannot launch, or has no device code */
+    int64_t workspace_bytes; /* of the style, beside the kernel's tensors */
+    /* Where no style was named: the one that the model would rather take at this chunk size, by
+     * more than KKT_LOOKUP_SLOW, with its configuration; NULL: none. */
+    const kkt_variant *faster;
+    kkt_values faster_config;
+    double faster_us;
     int move_count;
     explain_move moves[EXPLAIN_MOVES];
 } explain_query;
@@ -67,6 +74,8 @@ typedef struct explain_query {
 bool explain_predict(const explain_query *q, const kkt_values *problem, const kkt_values *config,
                      explain_point *out, char reason[EXPLAIN_REASON]);
 kkt_status explain_compile(explain_query *q, const char *cache, kkt_error *err);
+void explain_launches(explain_query *q);
+void explain_faster_style(explain_query *q);
 void explain_limits(explain_query *q);
 void explain_moves(explain_query *q);
 const char *explain_verdict_name(explain_verdict verdict); /* "fewer_blocks" */

@@ -13,6 +13,14 @@ static void format(const kkt_param_table *table, const kkt_values *values, kkt_t
     kkt_params_format(table, values, out);
 }
 
+static int64_t blocks_of(const kkt_launch *launch) {
+    return (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
+
+static int64_t threads_of(const kkt_launch *launch) {
+    return (int64_t)launch->block[0] * launch->block[1] * launch->block[2];
+}
+
 /* ---- JSON ---- */
 
 static void add_prediction(kkt_json *out, const kkt_prediction *p) {
@@ -89,6 +97,32 @@ static void add_moves(kkt_json *root, const explain_query *q) {
     }
 }
 
+static void add_launches(kkt_json *root, const explain_query *q) {
+    kkt_json *list = kkt_json_add_array(root, "launches");
+    for (int i = 0; i < q->plan.launch_count; i++) {
+        const kkt_launch *launch = &q->plan.launches[i];
+        kkt_json *row = kkt_json_add_object(list, NULL);
+        kkt_json_add_string(row, "entry", launch->entry);
+        kkt_json_add_int(row, "blocks", blocks_of(launch));
+        kkt_json_add_int(row, "threads", threads_of(launch));
+        kkt_json_add_int(row, "dynamic_smem_bytes", launch->dynamic_smem_bytes);
+        kkt_json_add_bool(row, "timed", !launch->untimed);
+    }
+    kkt_json_add_int(root, "workspace_bytes", q->workspace_bytes);
+}
+
+static void add_faster(kkt_json *root, const explain_query *q) {
+    kkt_text config = {0};
+    if (q->faster == NULL)
+        return;
+    format(&q->faster->params, &q->faster_config, &config);
+    kkt_json *out = kkt_json_add_object(root, "faster_style");
+    kkt_json_add_string(out, "style", kkt_style_get(q->faster->style)->name);
+    kkt_json_add_string(out, "config", kkt_text_get(&config));
+    kkt_json_add_real(out, "predicted_us", q->faster_us);
+    kkt_text_free(&config);
+}
+
 void explain_print_json(const explain_query *q) {
     kkt_text problem = {0}, config = {0};
     format(&q->kernel->problem, &q->problem, &problem);
@@ -107,6 +141,8 @@ void explain_print_json(const explain_query *q) {
     kkt_json *predicted = kkt_json_add_object(root, "predicted");
     add_prediction(predicted, &q->here.prediction);
     kkt_json_add_string(predicted, "reason", q->here.reason);
+    add_launches(root, q);
+    add_faster(root, q);
     add_compiled(root, q);
     add_limits(root, q);
     add_moves(root, q);
@@ -217,6 +253,26 @@ static void print_moves(const explain_query *q) {
     kkt_table_close(table);
 }
 
+/* One launch is what the resources say already. */
+static void print_launches(const explain_query *q) {
+    static const char *const headings[] = {"launch", "blocks", "threads", "dynamic smem", ""};
+    if (q->plan.launch_count < 2 && q->workspace_bytes == 0)
+        return;
+    kkt_table *table = kkt_table_open(5, headings);
+    for (int i = 0; i < q->plan.launch_count; i++) {
+        const kkt_launch *launch = &q->plan.launches[i];
+        kkt_table_cell(table, "%s", launch->entry);
+        kkt_table_cell(table, "%" PRId64, blocks_of(launch));
+        kkt_table_cell(table, "%" PRId64, threads_of(launch));
+        kkt_table_cell(table, "%" PRId64, launch->dynamic_smem_bytes);
+        kkt_table_cell(table, "%s", launch->untimed ? "not in the time" : "");
+    }
+    printf("\n");
+    kkt_table_print(table, stdout);
+    kkt_table_close(table);
+    printf("%" PRId64 " bytes of workspace beside the kernel's tensors\n", q->workspace_bytes);
+}
+
 void explain_print_text(const explain_query *q) {
     kkt_text problem = {0}, config = {0};
     format(&q->kernel->problem, &q->problem, &problem);
@@ -226,8 +282,14 @@ void explain_print_text(const explain_query *q) {
            kkt_text_get(&problem), kkt_text_get(&config));
     if (q->config_note[0] != '\0')
         printf("  (%s)\n", q->config_note);
-    printf("%s\n\n", q->here.reason);
+    printf("%s\n", q->here.reason);
+    if (q->faster != NULL)
+        printf("Style %s is predicted to take %.4g us here; '--style %s' explains it.\n",
+               kkt_style_get(q->faster->style)->name, q->faster_us,
+               kkt_style_get(q->faster->style)->name);
+    printf("\n");
     print_resources(q);
+    print_launches(q);
     print_limits(q);
     print_moves(q);
     kkt_text_free(&problem);

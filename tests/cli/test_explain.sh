@@ -41,6 +41,18 @@ json '("threads", "256", "other_limiter") in {(m["name"], m["to"], m["verdict"])
 json 'd["compiled"] is None or d["compiled"]["registers"] > 0'
 expect 0 explain gdn_fwd --arch sm89 --config chunk=128,block_dv=64
 has "$out" "101376"
+# The default style where another one would be much faster; the launches and what they keep.
+expect 0 explain gdn_fwd_t --arch sm90 --problem heads_k=2,heads_v=8,t_form=t_beta --json
+json 'd["style"] == "fragment" and len(d["launches"]) == 1 and d["workspace_bytes"] == 0'
+json 'd["faster_style"]["style"] == "context_parallel"'
+json '2 * d["faster_style"]["predicted_us"] < d["predicted"]["predicted_us"]'
+expect 0 explain gdn_fwd_t --arch sm90 --problem heads_k=2,heads_v=8,t_form=t_beta
+has "$out" "Style context_parallel is predicted to take "
+expect 0 explain gdn_fwd_t --arch sm90 --problem heads_k=2,heads_v=8,t_form=t_beta \
+    --style context_parallel
+[[ $out != *"Style "* ]] || die "a style that was named is what is explained"
+[ "$(sed -n '/^launch /,/workspace/p' .out | wc -l)" -eq 5 ] || die "three launches"
+grep -qE '^[1-9][0-9]+ bytes of workspace' .out || die "no workspace"
 # Numbers have neighbours by size, in whatever order they are listed (segments: 9, 5, 3, 17).
 expect 0 explain gdn_fwd_t --arch sm90 --style context_parallel --json
 json '{m["to"] for m in d["moves"] if m["name"] == "segments"} == {"5", "17"}'
