@@ -111,6 +111,10 @@ for command in verify "run --in . --out o"; do
 done
 unset CUDA_VISIBLE_DEVICES
 
+# A style's line says what it is for, where that is no matter of course.
+expect 0 list
+grep -q '^ *context_parallel .*too few to fill the GPU$' .out || die "when to cut sequences is not told"
+
 # A pipeline is named as such where a kernel is needed; advice fits the command.
 for command in explain ablate; do
     refuses 2 "'gdn_t' is a pipeline, not a kernel; its kernels: kkt_solve, gdn_fwd_t" \
