@@ -181,8 +181,7 @@ cp reference/b.jsonl moved/share/kkttune/reference/
 fails 2 "'$work/moved/share/kkttune/reference/b.jsonl'" moved/bin/kkttune "${replay[@]}" --db moved.db --out refused
 rm reference/a.jsonl
 KKTTUNE_REFERENCE=$work/reference fails 2 "line 10" "$kkttune" "${replay[@]}" --db alone.db --out refused
-expect 0 db info alone.db --json
-json 'd["runs"] == 0'
+[ ! -e alone.db ] || die "a refused recording left a database"
 [ "$lines" -gt 10 ] || die "the recording is too short for this test"
 
 # ---- names that look like paths are names ----
