@@ -342,17 +342,8 @@ static int workspace(const kkt_values *problem, const kkt_values *config, kkt_te
 /* A launch that computes o of `segments` of each sequence. */
 static void plan_outputs(const kkt_values *problem, const kkt_values *config, int64_t segments,
                          const char *entry, kkt_launch *launch) {
-    const kkt_gdn_ws_tensors tensors = {.entry = entry,
-                                        .q = KKT_FWD_T_Q,
-                                        .k = KKT_FWD_T_K,
-                                        .v = KKT_FWD_T_V,
-                                        .beta = KKT_FWD_T_BETA,
-                                        .g = KKT_FWD_T_G,
-                                        .h0 = KKT_FWD_T_H0,
-                                        .cu_seqlens = KKT_FWD_T_CU_SEQLENS,
-                                        .o = KKT_FWD_T_O,
-                                        .ht = KKT_FWD_T_HT,
-                                        .t = KKT_FWD_T_T};
+    kkt_gdn_ws_tensors tensors = kkt_gdn_fwd_t_ws_tensors;
+    tensors.entry = entry;
     const ws_launch of = ws_launch_of(problem, config, segments);
     kkt_plan plan;
     kkt_gdn_ws_plan(&of.problem, &of.config, &tensors, &plan);

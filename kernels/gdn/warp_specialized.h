@@ -17,6 +17,8 @@ typedef struct kkt_gdn_ws_tensors {
     int q, k, v, beta, g, h0, cu_seqlens, o, ht;
     int t; /* below 0: T is computed */
 } kkt_gdn_ws_tensors;
+/* Those of gdn_fwd_t, which both of its styles hand to such a launch. */
+extern const kkt_gdn_ws_tensors kkt_gdn_fwd_t_ws_tensors;
 
 /* The device headers that both include, for lists of sources. */
 #define KKT_GDN_WS_HEADERS                                                                         \
