@@ -273,6 +273,18 @@ static void print_launches(const explain_query *q) {
     printf("%" PRId64 " bytes of workspace beside the kernel's tensors\n", q->workspace_bytes);
 }
 
+/* The configuration is the model's choice at this chunk size, not the style's defaults. */
+static void print_faster(const explain_query *q) {
+    kkt_text config = {0};
+    if (q->faster == NULL)
+        return;
+    format(&q->faster->params, &q->faster_config, &config);
+    printf("Style %s is predicted to take %.4g us here; '--style %s --config %s' explains it.\n",
+           kkt_style_get(q->faster->style)->name, q->faster_us,
+           kkt_style_get(q->faster->style)->name, kkt_text_get(&config));
+    kkt_text_free(&config);
+}
+
 void explain_print_text(const explain_query *q) {
     kkt_text problem = {0}, config = {0};
     format(&q->kernel->problem, &q->problem, &problem);
@@ -283,10 +295,7 @@ void explain_print_text(const explain_query *q) {
     if (q->config_note[0] != '\0')
         printf("  (%s)\n", q->config_note);
     printf("%s\n", q->here.reason);
-    if (q->faster != NULL)
-        printf("Style %s is predicted to take %.4g us here; '--style %s' explains it.\n",
-               kkt_style_get(q->faster->style)->name, q->faster_us,
-               kkt_style_get(q->faster->style)->name);
+    print_faster(q);
     printf("\n");
     print_resources(q);
     print_launches(q);

@@ -23,12 +23,13 @@ void kkt_header_print_left_out(const kkt_view *view, const kkt_pipeline *only, F
                                     ? kkt_header_left_out(view, kernels[k]->name, style)
                                     : 0;
             if (rows > 0)
-                fprintf(out,
-                        "%s: not in the header, whose rows are all %s: %zu row%s of style %s, "
-                        "which is faster there; the JSON export, 'kkttune lookup' and the C "
-                        "library have %s\n",
-                        kernels[k]->name, standing->style, rows, rows == 1 ? "" : "s", style,
-                        rows == 1 ? "it" : "them");
+                fprintf(
+                    out,
+                    "%s: not in the header, whose rows are all %s: %zu row%s of style %s, "
+                    "which is faster or alone there; the JSON export, 'kkttune lookup' and the C "
+                    "library have %s\n",
+                    kernels[k]->name, standing->style, rows, rows == 1 ? "" : "s", style,
+                    rows == 1 ? "it" : "them");
         }
     }
 }

@@ -300,7 +300,7 @@ static kkt_status check(job *j, const kkt_kernel *kernel, const kkt_pipeline *pi
     return status;
 }
 
-/* The log and the database; a refused database or recording leaves no new one behind. */
+/* The log and the database; a refused one or a refused recording leaves neither new. */
 static kkt_status open_files(job *j, kkt_error *err) {
     const char *log = kkt_args_get(j->args, "--log");
     bool new_log = log && !kkt_file_exists(log);

@@ -33,6 +33,6 @@ void kkt_stale_print(const kkt_view *view, const char *kernel, const kkt_pipelin
     if (count > 0)
         fprintf(out,
                 "%zu stored time%s stale (%s): fresh results come first, however slow; 'kkttune "
-                "tune' with --revalidate measures %s again\n",
+                "tune' with --revalidate and their --problem measures %s again\n",
                 count, count == 1 ? " is" : "s are", why, count == 1 ? "it" : "them");
 }

@@ -82,8 +82,9 @@ typedef struct kkt_footprint {
     kkt_role roles[KKT_FOOTPRINT_ROLES];
     int step_count;
     kkt_step steps[KKT_FOOTPRINT_STEPS];
-    double wait_cycles;        /* a chunk, of a warp for its own stores before it may go on, or of a
-                                  block for a launch that walks no chunks */
+    double wait_cycles; /* a chunk, of a warp that may not go on: for its own stores, for loads
+                           that nothing hides, for a ring's refill; or of a block for a launch
+                           that walks no chunks */
     double chain_wait_cycles;  /* of it, what lies in the chain of dependent steps, too */
     int64_t static_smem_bytes; /* beyond the buffers: barriers and small arrays declared static */
 
@@ -111,7 +112,7 @@ typedef struct kkt_footprint {
     int busy_warps;            /* of a block that issue nearly all of them; 0: all alike */
     double instruction_cycles; /* from one instruction of a warp to its next, where no other warp
                                   shares its partition of the SM: of kernels whose instructions
-                                  were held against counters; 0: the constants', by registers */
+                                  were held against counters or times; 0: by registers */
 } kkt_footprint;
 
 /* Building blocks; they abort on overflow of the fixed arrays (a programming error). */

@@ -41,41 +41,48 @@ static bool read_config(const kkt_entry *entry, const char *text, const kkt_vari
     return kkt_params_parse(&(*variant)->params, text, config, NULL, NULL) == KKT_OK;
 }
 
-/* What a configuration of an entry's variant is predicted to take on a problem, in us; infinite
- * where it does not apply to it or cannot launch. */
-static double predicted_us(const search *s, const kkt_entry *entry, const char *text,
-                           const kkt_values *problem) {
+/* What a configuration of an entry's variant is predicted to take on a device and a problem, in us;
+ * infinite where it does not apply to them or cannot launch. */
+static double predicted_on(const kkt_arch *arch, const kkt_device *device, const kkt_entry *entry,
+                           const char *text, const kkt_values *problem) {
     const kkt_variant *variant;
     kkt_values config;
     kkt_footprint footprint;
     kkt_prediction prediction;
     if (!read_config(entry, text, &variant, &config) ||
-        !variant->applicable(problem, &config, s->arch, NULL, 0))
+        !variant->applicable(problem, &config, arch, NULL, 0))
         return (double)INFINITY;
     memset(&footprint, 0, sizeof footprint);
-    variant->footprint(problem, &config, s->arch, &footprint);
-    kkt_predict(&footprint, s->arch, s->device, NULL, &prediction);
+    variant->footprint(problem, &config, arch, &footprint);
+    kkt_predict(&footprint, arch, device, NULL, &prediction);
     return prediction.infeasible == KKT_FEASIBLE ? prediction.predicted_us : (double)INFINITY;
+}
+
+/* The same on the device and the problem at hand. */
+static double predicted_us(const search *s, const kkt_entry *entry, const char *text) {
+    return predicted_on(s->arch, s->device, entry, text, s->problem);
 }
 
 /* Whether a configuration of an entry's variant applies to the problem at hand and can launch. */
 static bool usable(const search *s, const kkt_entry *entry, const char *text) {
-    return isfinite(predicted_us(s, entry, text, s->problem));
+    return isfinite(predicted_us(s, entry, text));
 }
 
-/* How far a measured entry's time is from the model's on its own problem, as a factor; 1 where that
- * cannot be told. What the model says of the same style on another problem is as far off, or so. */
-static double correction(const search *s, const kkt_entry *entry) {
+/* How far a measured entry's time is from the model's on its own problem and its view's device, as
+ * a factor; 1 where that cannot be told. What the model says of the same style on another problem
+ * is as far off, or so. */
+static double correction(const search *s, const kkt_view *view, const kkt_entry *entry) {
     kkt_values problem;
     if (kkt_kernel_problem_parse(s->kernel, entry->problem, &problem, NULL) != KKT_OK)
         return 1;
-    const double factor = entry->time_us / predicted_us(s, entry, entry->config, &problem);
+    const double factor =
+        entry->time_us / predicted_on(view->arch, view->device, entry, entry->config, &problem);
     return isfinite(factor) && factor > 0 ? factor : 1;
 }
 
 /* What a measured configuration is expected to take on the problem at hand. */
-static double expected_us(const search *s, const kkt_entry *entry) {
-    return correction(s, entry) * predicted_us(s, entry, entry->config, s->problem);
+static double expected_us(const search *s, const candidate *of) {
+    return correction(s, of->view, of->entry) * predicted_us(s, of->entry, of->entry->config);
 }
 
 /* The same options make the same binary, whose registers are then known. */
@@ -241,12 +248,12 @@ static bool common_ground(const search *s, const kkt_view *view, const kkt_entry
 }
 
 /* Whether what decides between two styles on the problem where both are measured decides the
- * problem at hand as well: what the model says of either changes from there to here, by as much as
- * the styles' times there are apart at the most. */
+ * problem at hand as well: by what the model says here of each style's nearest result, each times
+ * what the model was off where both are measured. */
 static bool holds_here(const search *s, const candidate *near, const candidate *far,
                        const contest *at) {
-    return correction(s, at->far) * predicted_us(s, far->entry, far->entry->config, s->problem) <
-           correction(s, at->near) * predicted_us(s, near->entry, near->entry->config, s->problem);
+    return correction(s, far->view, at->far) * predicted_us(s, far->entry, far->entry->config) <
+           correction(s, near->view, at->near) * predicted_us(s, near->entry, near->entry->config);
 }
 
 /* Whether a style whose nearest result is farther than `near` is known to be faster. */
@@ -318,10 +325,11 @@ static bool from_model(const search *s, kkt_arena *arena, kkt_entry *out) {
  * there is none. How far the model is off for another configuration counts within bounds. */
 static double style_us(const search *s, size_t variant, int64_t chunk, kkt_arena *arena,
                        kkt_entry *pick) {
-    const kkt_entry *measured = s->nearest[variant].entry;
+    const candidate *measured = &s->nearest[variant];
     if (!modelled(s, variant, chunk, arena, pick) || pick->model_only)
         return (double)INFINITY;
-    const double factor = measured != NULL ? correction(s, measured) : 1;
+    const double factor =
+        measured->entry != NULL ? correction(s, measured->view, measured->entry) : 1;
     return pick->predicted_us * fmin(fmax(factor, 1 / KKT_LOOKUP_STYLE), KKT_LOOKUP_STYLE);
 }
 
@@ -367,7 +375,7 @@ static bool other_style(const search *s, const candidate *neighbour, kkt_arena *
     const double factor = seen_to_win(s, neighbour->view, pick->style, entry->style)
                               ? KKT_LOOKUP_STYLE
                               : KKT_LOOKUP_STYLE_UNSEEN;
-    return fmin(expected_us(s, entry), style_us(s, own, entry->chunk, arena, &other)) >
+    return fmin(expected_us(s, neighbour), style_us(s, own, entry->chunk, arena, &other)) >
            factor * least;
 }
 
@@ -383,10 +391,9 @@ static bool overrule(const search *s, kkt_arena *arena, candidate *best, kkt_ent
     out->passed = best->entry;
     out->passed_distance = best->distance;
     out->slower = out->faster = NULL;
-    out->passed_us = predicted_us(s, best->entry, best->entry->config, s->problem);
+    out->passed_us = predicted_us(s, best->entry, best->entry->config);
     if (other->entry == NULL || other->entry->chunk != best->entry->chunk ||
-        predicted_us(s, other->entry, other->entry->config, s->problem) >
-            KKT_LOOKUP_SLOW * pick->predicted_us)
+        predicted_us(s, other->entry, other->entry->config) > KKT_LOOKUP_SLOW * pick->predicted_us)
         return true;
     *best = *other;
     return false;

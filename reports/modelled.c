@@ -95,7 +95,8 @@ typedef struct descent {
 } descent;
 
 /* Predicted time of a configuration; infinite where it cannot be used. A spilling one is worth a
- * multiple of its predicted time, for the time model knows nothing of local memory. */
+ * multiple of its predicted time, for of local memory the time model counts the bytes, and for some
+ * kernels the instructions, but not what waits for them. */
 static double cost(const descent *d, const kkt_values *config) {
     if (!d->variant->applicable(d->problem, config, d->arch, NULL, 0) ||
         (d->exclude != NULL && d->exclude(d->context, config)))

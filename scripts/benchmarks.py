@@ -22,7 +22,7 @@ SETTINGS = """SELECT p.kernel, g.style, p.text AS problem, g.text AS config,
             JOIN candidates c ON c.id = f.candidate_id
             JOIN problems p ON p.id = c.problem_id
             JOIN configurations g ON g.id = c.configuration_id
-            WHERE r.sm_clock_mhz IS NOT NULL"""
+            WHERE r.sm_clock_mhz IS NOT NULL AND r.date IS NOT NULL"""
 ONE_RUN_S = 900  # what was timed farther apart may be of another run and another card
 PIPELINES = """SELECT * FROM pipelines WHERE outcome = 'ok' AND time_us IS NOT NULL
                AND provenance IN ('measured', 'replayed')"""

@@ -386,6 +386,10 @@ kkt_status kkt_ablate_check_chunk(const kkt_ablate_options *options, kkt_error *
     kkt_values problem;
     kkt_space *space = NULL;
     kkt_point point;
+    if (!variant || !kernel->chunk_param) {
+        return kkt_fail(err, KKT_ERR_INPUT, 0, "%s has no device code or no chunk size to choose",
+                        kernel->name);
+    }
     kkt_status status = kkt_kernel_problem_parse(
         kernel, o->problem ? o->problem : kernel->default_problems[0], &problem, err);
     if (status != KKT_OK) {

@@ -22,7 +22,7 @@
 
 enum {
     COVER_CANDIDATES = 512, /* points among which a covering one is chosen */
-    MOST_SEEDS = 4,         /* of a group, from other problems */
+    MOST_SEEDS = 4,         /* of a group: from other problems, or the defaults */
     SCAN = 16384,      /* points of a group that are looked at, evenly spread if there are more */
     SHORTLIST = 256,   /* of those, whose uncertainty is worked out */
     SPREAD = 64,       /* and points at equal steps through all, however slow they seem */
@@ -141,10 +141,12 @@ static void open_groups(kkt_search *search, const kkt_search_options *options) {
         search->unpolished = options->budget - filled * now->polishes;
         now->favourites = now->seed_count == 0 ? 0 : 1;
         now->covers = now->seed_count == 0 ? covers : 1;
-        int64_t usual = kkt_outlook_nearest(search->outlook, g, &defaults);
-        if (now->seed_count == 0 && usual >= 0) {
-            now->seeds[now->seed_count++] = usual;
-            now->covers--;
+        if (now->seed_count == 0) {
+            int64_t usual = kkt_outlook_nearest(search->outlook, g, &defaults);
+            if (usual >= 0) {
+                now->seeds[now->seed_count++] = usual;
+                now->covers--;
+            }
         }
     }
 }

@@ -232,21 +232,22 @@ static uint32_t least_threads(const kkt_plan *plan) {
 
 /* That the launch that the footprint describes has the predicted shared memory, and that none has
  * more than the model allows for. */
-static void check_memory(const variant_job *job, const kkt_plan *plan, int64_t fixed) {
+static void check_memory(const variant_job *job, const char *config, const kkt_plan *plan,
+                         int64_t fixed) {
     const kkt_prediction *p = &job->prediction;
     assert_in_range(job->launch, 0, plan->launch_count - 1);
     const int64_t dynamic = plan->launches[job->launch].dynamic_smem_bytes;
     if (dynamic + fixed != p->smem_bytes)
-        fail_msg("%s %s: %lld dynamic and %lld static bytes of shared memory, %lld predicted",
-                 job->kernel->name, job->arch->name, (long long)dynamic, (long long)fixed,
+        fail_msg("%s %s %s: %lld dynamic and %lld static bytes of shared memory, %lld predicted",
+                 job->kernel->name, job->arch->name, config, (long long)dynamic, (long long)fixed,
                  (long long)p->smem_bytes);
     for (int i = 0; i < plan->launch_count; i++)
         if (plan->launches[i].dynamic_smem_bytes + fixed > p->most_smem_bytes)
-            fail_msg("%s %s: launch %d takes %lld dynamic bytes of shared memory, %lld in all are "
-                     "predicted at the most",
-                     job->kernel->name, job->arch->name, i,
-                     (long long)plan->launches[i].dynamic_smem_bytes,
-                     (long long)p->most_smem_bytes);
+            fail_msg(
+                "%s %s %s: launch %d takes %lld dynamic bytes of shared memory, %lld in all are "
+                "predicted at the most",
+                job->kernel->name, job->arch->name, config, i,
+                (long long)plan->launches[i].dynamic_smem_bytes, (long long)p->most_smem_bytes);
 }
 
 static void check_one(const variant_job *job, const kkt_compile_result *result) {
@@ -261,7 +262,7 @@ static void check_one(const variant_job *job, const kkt_compile_result *result) 
     }
     kkt_plan plan;
     job->variant->plan(&job->problem, &job->config, job->arch, &plan);
-    check_memory(job, &plan, result->info.static_smem_bytes);
+    check_memory(job, kkt_text_get(&config), &plan, result->info.static_smem_bytes);
     uint32_t threads = least_threads(&plan);
     if (result->info.max_threads > 0 && (uint32_t)result->info.max_threads < threads)
         fail_msg("%s %s %s: compiled for %d threads, launched with %u", job->kernel->name,

@@ -137,13 +137,18 @@ static void test_style_of_another_problem(void **state) {
     assert_string_equal(found.passed->style, "context_parallel");
     assert_null(found.slower);
     assert_true(found.passed_us > 2 * found.entry.predicted_us);
+}
 
-    /* A measured configuration that the model would take is better than the model's own. */
+/* A measured configuration that the model would take is better than the model's own. */
+static void test_measured_in_place_of_passed(void **state) {
+    fixture *f = *state;
+    turn_to(f, "gdn_fwd_t", KKT_STYLE_CONTEXT_PARALLEL);
+    add_measured(f, "heads_k=2,heads_v=8,t_form=t_beta", "", 173, 174, 175);
+    turn_to(f, "gdn_fwd_t", KKT_STYLE_WARP_SPECIALIZED);
     add_measured(f, "tokens=8192,t_form=t_beta", "", 164, 165, 166);
-    view = make_view(f);
-    found = find(f, &view, "heads_k=2,heads_v=8,t_form=t_beta,batch=16", 64);
-    assert_string_equal(found.entry.style, "warp_specialized");
-    assert_string_equal(found.passed->style, "context_parallel");
+    kkt_view view = make_view(f);
+    kkt_lookup found = find(f, &view, "heads_k=2,heads_v=8,t_form=t_beta,batch=16", 64);
+    assert_found(&found, "warp_specialized", 165, "context_parallel");
 }
 
 /* Faster where both were measured is not faster everywhere: the nearer style is passed over only
@@ -179,6 +184,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_next_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_poor_next_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_style_of_another_problem, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_measured_in_place_of_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faster_style_there_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_always_slower, setup, teardown),
     };
