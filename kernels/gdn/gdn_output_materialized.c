@@ -58,8 +58,6 @@ static bool applicable(const kkt_values *problem, const kkt_values *config, cons
 /* ---- registers ---- */
 
 enum { SHARES = 5, FIRST_SHARE = 8 };
-/* As registers of a thread: more than any has, so that it spills or may; fewer than any has. */
-enum { NEVER_ENOUGH = 256, ALWAYS_ENOUGH = 1 };
 
 /* What the compiler takes beside the operands of a warp's rows of Q, which are dk / 4 registers: o,
  * P's operands, those of K, h and V' in flight, and addresses. A row a chunk of 16, 32, 64, 128; a
@@ -88,8 +86,8 @@ static void set_registers(kkt_footprint *fp, const int64_t *c, int64_t dk, int64
      * compiler tries for 56 or 64 registers in all, where that makes room for another warp. */
     const bool spills = column == SHARES - 1 && row > 0;
     const bool may = row == 0 && column == 0 && c[STAGES] == 1 && dk >= 128;
-    fp->roles[0].least_registers = spills ? NEVER_ENOUGH : ALWAYS_ENOUGH;
-    fp->roles[0].enough_registers = spills || may ? NEVER_ENOUGH : ALWAYS_ENOUGH;
+    fp->roles[0].least_registers = spills ? KKT_GDN_NEVER_ENOUGH : KKT_GDN_ALWAYS_ENOUGH;
+    fp->roles[0].enough_registers = spills || may ? KKT_GDN_NEVER_ENOUGH : KKT_GDN_ALWAYS_ENOUGH;
 }
 
 /* ---- instructions ---- */

@@ -174,7 +174,8 @@ static void footprint(const kkt_values *problem, const kkt_values *config, const
     kkt_gdn_register_table(out, "product", threads, s.product, 0);
     kkt_footprint_role(out, "all", (int)threads);
     kkt_gdn_registers_taken(out, 0, registers(c, &s, a.gated && !t_beta));
-    out->roles[0].least_registers = s.product >= PRODUCT_THAT_SPILLS ? 256 : 1;
+    out->roles[0].least_registers =
+        s.product >= PRODUCT_THAT_SPILLS ? KKT_GDN_NEVER_ENOUGH : KKT_GDN_ALWAYS_ENOUGH;
 
     /* Strips of 16 rows meet those before them alone. */
     const int64_t all = chunk / 16;

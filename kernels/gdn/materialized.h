@@ -5,6 +5,9 @@
 
 #include "kernels/gdn/gdn.h"
 
+/* As registers of a thread: more than any has, so that it spills or may; fewer than any has. */
+enum { KKT_GDN_NEVER_ENOUGH = 256, KKT_GDN_ALWAYS_ENOUGH = 1 };
+
 extern const kkt_variant kkt_gdn_wu_materialized;
 extern const kkt_variant kkt_gdn_state_materialized;
 extern const kkt_variant kkt_gdn_output_materialized;
