@@ -1,16 +1,7 @@
 #include "cli/header_print.h"
 
-#include <string.h>
-
 #include "kernels/kernel.h"
 #include "reports/header_rows.h"
-
-static bool wanted(const kkt_pipeline *only, const char *kernel) {
-    bool found = only == NULL;
-    for (size_t m = 0; !found && only->members[m] != NULL; m++)
-        found = strcmp(only->members[m], kernel) == 0;
-    return found;
-}
 
 void kkt_header_print_left_out(const kkt_view *view, const kkt_pipeline *only, FILE *out) {
     size_t count;
@@ -19,7 +10,7 @@ void kkt_header_print_left_out(const kkt_view *view, const kkt_pipeline *only, F
         const kkt_entry *standing = kkt_header_standing(view, kernels[k]->name);
         for (size_t v = 0; v < kernels[k]->variant_count && standing != NULL; v++) {
             const char *style = kkt_style_get(kernels[k]->variants[v]->style)->name;
-            const size_t rows = wanted(only, kernels[k]->name)
+            const size_t rows = only == NULL || kkt_pipeline_has(only, kernels[k]->name)
                                     ? kkt_header_left_out(view, kernels[k]->name, style)
                                     : 0;
             if (rows > 0)

@@ -193,11 +193,7 @@ static bool is_asked(const job *j, const char *kernel) {
     if (!o->pipeline) {
         return !o->kernel || strcmp(o->kernel->name, kernel) == 0;
     }
-    bool found = false;
-    for (size_t m = 0; o->pipeline->members[m]; m++) {
-        found = found || strcmp(o->pipeline->members[m], kernel) == 0;
-    }
-    return found;
+    return kkt_pipeline_has(o->pipeline, kernel);
 }
 
 /* The first kernel of the run that fails to build, in this run or one before, whatever is tried. */

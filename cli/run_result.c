@@ -16,15 +16,7 @@
 
 /* A database holds more than a run is about. */
 static bool is_shown(const kkt_pipeline *pipeline, const char *kernel) {
-    if (!pipeline) {
-        return true;
-    }
-    for (size_t m = 0; pipeline->members[m]; m++) {
-        if (strcmp(pipeline->members[m], kernel) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return !pipeline || kkt_pipeline_has(pipeline, kernel);
 }
 
 /* ---- the best of each problem ---- */
@@ -307,7 +299,7 @@ void kkt_run_result_print_json(const kkt_run_result *r) {
     kkt_json_add_int(root, "stale_times",
                      (int64_t)kkt_stale_times(
                          r->view, r->options->kernel != NULL ? r->options->kernel->name : NULL,
-                         r->options->pipeline, &(const char *){NULL}));
+                         r->options->pipeline, NULL));
     kkt_json *best = kkt_json_add_array(root, "best");
     const kkt_entry *entry;
     best_rows rows = best_begin(r);

@@ -5,22 +5,20 @@
 static bool concerns(const kkt_entry *row, const char *kernel, const kkt_pipeline *pipeline) {
     if (kernel != NULL)
         return strcmp(row->kernel, kernel) == 0;
-    bool found = pipeline == NULL;
-    for (size_t m = 0; !found && pipeline->members[m] != NULL; m++)
-        found = strcmp(pipeline->members[m], row->kernel) == 0;
-    return found;
+    return pipeline == NULL || kkt_pipeline_has(pipeline, row->kernel);
 }
 
 size_t kkt_stale_times(const kkt_view *view, const char *kernel, const kkt_pipeline *pipeline,
                        const char **why) {
     size_t count = 0;
-    *why = NULL;
+    if (why != NULL)
+        *why = NULL;
     for (size_t i = 0; i < view->row_count; i++) {
         const kkt_entry *row = &view->rows[i];
         if (!kkt_entry_measured(row) || row->stale_reason == NULL ||
             !concerns(row, kernel, pipeline))
             continue;
-        if (count++ == 0)
+        if (count++ == 0 && why != NULL)
             *why = row->stale_reason;
     }
     return count;

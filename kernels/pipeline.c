@@ -11,6 +11,13 @@ const kkt_pipeline *kkt_pipeline_find(const char *name) {
     return NULL;
 }
 
+bool kkt_pipeline_has(const kkt_pipeline *pipeline, const char *kernel) {
+    for (size_t m = 0; pipeline->members[m] != NULL; m++)
+        if (strcmp(pipeline->members[m], kernel) == 0)
+            return true;
+    return false;
+}
+
 static const kkt_param *param_of(const kkt_param_table *table, const char *name) {
     int index = name == NULL ? -1 : kkt_params_find(table, name);
     return index < 0 ? NULL : &table->params[index];

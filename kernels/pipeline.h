@@ -40,6 +40,8 @@ typedef struct kkt_pipeline_kernels {
 /* The list. */
 const kkt_pipeline *const *kkt_pipelines(size_t *count);
 const kkt_pipeline *kkt_pipeline_find(const char *name); /* or NULL */
+/* Whether a kernel of that name is a member. */
+bool kkt_pipeline_has(const kkt_pipeline *pipeline, const char *kernel);
 
 /* Looks the kernels up. False where one is not registered; `*missing` (may be NULL) is its name. */
 bool kkt_pipeline_open(const kkt_pipeline *pipeline, kkt_pipeline_kernels *out,

@@ -146,9 +146,8 @@ static void add_pipeline(const kkt_view *view, const kkt_pipeline *pipeline,
 
 static bool is_member(const kkt_view *view, const char *kernel) {
     for (size_t i = 0; i < view->curve_count; i++)
-        for (size_t m = 0; m < view->curves[i].member_count; m++)
-            if (strcmp(view->curves[i].pipeline->members[m], kernel) == 0)
-                return true;
+        if (kkt_pipeline_has(view->curves[i].pipeline, kernel))
+            return true;
     return false;
 }
 

@@ -7,10 +7,8 @@
 /* Whether a pipeline that has chosen runs an entry's kernel on this problem. */
 static bool uses(const kkt_curve *curve, const kkt_entry *entry) {
     kkt_pipeline_kernels p;
-    bool member = false;
-    for (size_t i = 0; i < curve->member_count; i++)
-        member = member || strcmp(curve->pipeline->members[i], entry->kernel) == 0;
-    if (curve->best == NULL || !member || !kkt_pipeline_open(curve->pipeline, &p, NULL))
+    if (curve->best == NULL || !kkt_pipeline_has(curve->pipeline, entry->kernel) ||
+        !kkt_pipeline_open(curve->pipeline, &p, NULL))
         return false;
     for (size_t i = 0; i < p.count; i++) {
         kkt_values own, whole;
