@@ -338,9 +338,10 @@ static bool seen_to_win(const search *s, const kkt_view *view, const char *style
                         const char *than) {
     for (size_t i = 0; i < view->entry_count; i++) {
         const kkt_entry *a = &view->entries[i];
-        for (size_t j = 0; j < view->entry_count && strcmp(a->kernel, s->kernel->name) == 0 &&
-                           strcmp(a->style, style) == 0 && kkt_entry_measured(a);
-             j++) {
+        if (strcmp(a->kernel, s->kernel->name) != 0 || strcmp(a->style, style) != 0 ||
+            !kkt_entry_measured(a))
+            continue;
+        for (size_t j = 0; j < view->entry_count; j++) {
             const kkt_entry *b = &view->entries[j];
             if (b->chunk == a->chunk && strcmp(b->style, than) == 0 &&
                 kkt_entry_compare_problem(a, b) == 0 && kkt_entry_rank(a) == kkt_entry_rank(b) &&
